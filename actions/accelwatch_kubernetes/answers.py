@@ -10,7 +10,9 @@ from accelwatch.api_client.kubernetes.errors import (
     ApiError,
     ApiUnavailableError,
     KubernetesError,
+    unreadable,
 )
+from accelwatch.base.decode_errors import DECODE_ERRORS
 
 DONE = Report(status=ReportStatus.DONE)
 # Nothing has happened, and the same request may be granted later: authentication, flow control.
@@ -21,11 +23,16 @@ _CHANGED = frozenset({404, 409, 410})
 
 @contextmanager
 def unavailable_if_unread() -> Iterator[None]:
-    """For reads: whatever is not answered is not known. Raises ActionUnavailableError."""
+    """For reads: what is not answered, or cannot be decoded, is not known.
+
+    Raises ActionUnavailableError.
+    """
     try:
         yield
     except KubernetesError as error:
         raise ActionUnavailableError(str(error)) from error
+    except DECODE_ERRORS as error:
+        raise ActionUnavailableError(str(unreadable(error))) from error
 
 
 @contextmanager

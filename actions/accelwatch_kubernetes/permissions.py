@@ -9,7 +9,7 @@ import msgspec
 
 from accelwatch.action.intent import IntentKind
 from accelwatch.api_client.kubernetes.client import KubernetesClient
-from accelwatch.api_client.kubernetes.errors import KubernetesError
+from accelwatch.api_client.kubernetes.errors import KubernetesError, decoded
 from accelwatch.base.clock import Clock
 
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
@@ -110,4 +110,4 @@ class Permissions:
             "spec": {"resourceAttributes": {key: text for key, text in attributes.items() if text}},
         }
         answer = await self._client.create(REVIEWS, body)
-        return msgspec.json.decode(answer, type=_Review).status.allowed
+        return decoded(answer, _Review).status.allowed

@@ -42,7 +42,8 @@ class NodeReader:
                 if error.status == 404 and error.reason == NOT_FOUND:
                     return ""
                 raise
-        self.keep(node_of(text))
+            node = node_of(text)
+        self.keep(node)
         return text
 
     async def node(self, name: str) -> Node | None:

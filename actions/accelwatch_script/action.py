@@ -21,6 +21,7 @@ from accelwatch.action.step import (
     Step,
     StepKind,
 )
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.plugins.options import checked
 from accelwatch_script import answer, evaluation, observation
 from accelwatch_script.call import Call, of_intent
@@ -204,7 +205,7 @@ class ScriptAction:
         try:
             intent, last = intent_of(step)
             hook = self.hooks[IntentKind(step.kind)]
-        except (KeyError, ValueError, msgspec.DecodeError) as error:
+        except (*DECODE_ERRORS, KeyError, ValueError) as error:
             return answer.refused(f"no step of ours: {error}").report
         if self._clock.wall() > operation.deadline:
             return answer.refused("its time is over").report
@@ -232,7 +233,7 @@ class ScriptAction:
         try:
             intent, last = intent_of(started_step.step)
             key = key_of(started_step.step.arguments[evaluation.INTENT].encode())
-        except (KeyError, msgspec.DecodeError):
+        except (*DECODE_ERRORS, KeyError):
             return
         if key not in self._reports and intent.kind in self.hooks:
             self._store_report(
@@ -268,7 +269,7 @@ class ScriptAction:
                 started_step.step.arguments[evaluation.INTENT], type=Intent
             )
             hook = self.hooks[IntentKind(started_step.step.kind)]
-        except (KeyError, ValueError, msgspec.DecodeError):
+        except (*DECODE_ERRORS, KeyError, ValueError):
             return Recovery.UNKNOWN
         return evaluation.recovery(started_step, intent, observed, hook.options, hook.longest_s)
 

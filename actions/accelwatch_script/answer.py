@@ -8,6 +8,7 @@ import msgspec
 from accelwatch.action.measuring import measurement_in_output, valid_measurement
 from accelwatch.action.step import Report, ReportStatus
 from accelwatch.alerting.delivery.transport.post import ReceiverResponse
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.base.untrusted_text import escaped
 from accelwatch_script.process.command import RunResult
 from accelwatch_script.references import HIDDEN
@@ -178,7 +179,7 @@ def _document(output: bytes, *, is_complete: bool) -> bytes:
         if candidate.startswith(b"{") and candidate.endswith(b"}"):
             try:
                 msgspec.json.decode(candidate, type=dict[str, msgspec.Raw])
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            except DECODE_ERRORS:
                 continue
             return candidate
     return b""
@@ -188,7 +189,7 @@ def _parse_reply(document: bytes, hide: Hide) -> HookDocument | None:
     """The reply without secrets: as JSON they look otherwise, and are cut after this."""
     try:
         parsed = msgspec.json.decode(document, type=HookDocument)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except DECODE_ERRORS:
         return None
     return msgspec.structs.replace(
         parsed, message=hide(parsed.message), external_id=_reference(parsed.external_id, hide)

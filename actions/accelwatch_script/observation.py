@@ -17,6 +17,7 @@ from accelwatch.action.observed import (
     Observed,
 )
 from accelwatch.action.step import Measured, Report, ReportStatus
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch_script.answer import HookReply, shown
 
 # Key of `Observed.own`: `yes` or `no`, as the observe hook says it of an intent without facts.
@@ -178,7 +179,7 @@ def _decoded(reply: HookReply, shape: type[_Shape], name: str) -> _Shape:
         raise ActionUnavailableError(f"{name}: it printed no JSON object")
     try:
         return msgspec.json.decode(reply.document, type=shape)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except DECODE_ERRORS as error:
         raise ActionUnavailableError(f"{name}: {shown(str(error))}") from None
 
 

@@ -13,6 +13,7 @@ from msgspec import Meta
 from accelwatch.alerting.delivery.formatting.text import body, fitted, headline
 from accelwatch.alerting.delivery.transport.post import Poster, PostError, failed, outcome_of
 from accelwatch.alerting.sink import Notice, Outcome, SinkContext, Status
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.base.errors import ConfigError
 from accelwatch.plugins.options import check_url, checked
 
@@ -79,7 +80,7 @@ class AlertmanagerSink:
 def _stored_labels(reference: str) -> dict[str, str]:
     try:
         return msgspec.json.decode(reference, type=dict[str, str])
-    except msgspec.MsgspecError:
+    except DECODE_ERRORS:
         return {}
 
 

@@ -2,12 +2,10 @@
 
 from collections.abc import Mapping
 
-import msgspec
-
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.alerting.sink import Notice, NoticeKind
 from accelwatch.api_client.kubernetes.client import KubernetesClient
-from accelwatch.api_client.kubernetes.errors import ApiError
+from accelwatch.api_client.kubernetes.errors import ApiError, decoded
 from accelwatch.base.clock import Clock
 from accelwatch_kubernetes_status.node_events import (
     NAMESPACE,
@@ -71,7 +69,7 @@ class EventWriter:
                 raise
         else:
             return
-        existing = msgspec.json.decode(await self._client.get(path), type=ExistingEvent)
+        existing = decoded(await self._client.get(path), ExistingEvent)
         patch = counted_again(notice, existing, now)
         if patch is not None:
             await self._client.patch(path, patch)

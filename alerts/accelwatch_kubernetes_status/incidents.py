@@ -11,6 +11,7 @@ import msgspec
 from accelwatch.alerting.delivery.formatting.text import fitted
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.alerting.sink import Notice
+from accelwatch.base.decode_errors import DECODE_ERRORS
 
 # JSON: by key of the incident.
 ANNOTATION = "accelwatch.io/incidents"
@@ -70,7 +71,7 @@ def read_incidents(text: str) -> dict[str, OpenIncident]:
     """What an annotation says; nothing where another client wrote something else there."""
     try:
         return msgspec.json.decode(text, type=dict[str, OpenIncident])
-    except msgspec.MsgspecError:
+    except DECODE_ERRORS:
         return {}
 
 

@@ -8,7 +8,7 @@ from urllib.parse import quote
 import msgspec
 
 from accelwatch.api_client.kubernetes.client import KubernetesClient
-from accelwatch.api_client.kubernetes.errors import ApiError
+from accelwatch.api_client.kubernetes.errors import ApiError, decoded
 
 NODES = "/api/v1/nodes"
 _HOSTNAME = "kubernetes.io/hostname"
@@ -69,7 +69,7 @@ class NodeFinder:
     async def read(self, theirs: str) -> Node:
         """The object by the cluster's name. Raises KubernetesError."""
         body = await self._client.get(path_of(theirs))
-        return msgspec.json.decode(body, type=Node)
+        return decoded(body, Node)
 
     async def any_node(self) -> Node | None:
         """One of the cluster's nodes, to try what may be written. Raises KubernetesError."""
@@ -77,7 +77,7 @@ class NodeFinder:
 
     async def _listed(self, query: Mapping[str, str]) -> tuple[Node, ...]:
         body = await self._client.get(NODES, query)
-        return msgspec.json.decode(body, type=_NodeList).items or ()
+        return decoded(body, _NodeList).items or ()
 
 
 def path_of(theirs: str) -> str:

@@ -7,7 +7,7 @@ import msgspec
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.alerting.sink import Notice
 from accelwatch.api_client.kubernetes.client import KubernetesClient
-from accelwatch.api_client.kubernetes.errors import ApiError
+from accelwatch.api_client.kubernetes.errors import ApiError, decoded
 from accelwatch.base.clock import Clock
 from accelwatch_kubernetes_status.condition import (
     CONDITION_TYPE,
@@ -108,7 +108,7 @@ class StatusWriter:
                 if error.status != _CONFLICT or not tries_left:
                     raise
             body = await self._client.get(path_of(node.metadata.name))
-            node = msgspec.json.decode(body, type=Node)
+            node = decoded(body, Node)
         return incidents
 
     async def _patch(

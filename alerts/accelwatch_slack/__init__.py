@@ -16,6 +16,7 @@ from accelwatch.alerting.delivery.transport.post import (
     outcome_of,
 )
 from accelwatch.alerting.sink import Notice, NoticeKind, Outcome, SinkContext, Status
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.base.errors import ConfigError
 from accelwatch.plugins.options import check_url, checked
 from accelwatch_slack.blocks import message, question
@@ -122,7 +123,7 @@ def _web_api_outcome(answer: ReceiverResponse, reference: str) -> Outcome:
         return outcome_of(answer, reference)
     try:
         reply = msgspec.json.decode(answer.body, type=_Reply)
-    except msgspec.MsgspecError:
+    except DECODE_ERRORS:
         return Outcome(
             status=Status.RETRY, reference=reference, message="the answer is not Slack's"
         )

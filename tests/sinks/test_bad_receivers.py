@@ -12,6 +12,7 @@ from support.incidents.notices import NOTICE
 from support.incidents.sinks import delivered, sink
 from support.servers.ports import free_port
 from support.servers.receivers import Receiver, code, receiver
+from support.unreadable_json import UNREADABLE
 
 HTTP_SINKS = ("webhook", "slack", "slack-token", "teams", "alertmanager")
 
@@ -97,6 +98,12 @@ async def _first(made: object) -> Outcome:
 
 def test_an_endless_answer_is_read_to_a_bound() -> None:
     result, _ = outcome("slack-token", code(200, "x" * (1 << 20)))
+    assert (result.status, result.message) == (Status.RETRY, "the answer is not Slack's")
+
+
+@pytest.mark.parametrize("body", UNREADABLE.values(), ids=UNREADABLE)
+def test_an_answer_that_cannot_be_read_is_tried_again(body: bytes) -> None:
+    result, _ = outcome("slack-token", lambda: web.Response(body=body))
     assert (result.status, result.message) == (Status.RETRY, "the answer is not Slack's")
 
 

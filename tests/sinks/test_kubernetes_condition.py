@@ -34,6 +34,7 @@ from accelwatch_kubernetes_status.node_events import (
 from accelwatch_kubernetes_status.nodes import Node, NodeMetadata, NodeStatus
 from accelwatch_kubernetes_status.status_writing import with_condition
 from support.incidents.notices import LONG, NOTICE, notice
+from support.unreadable_json import DEEP
 
 NOW, THEN = 1_795_317_300.0, 1_795_317_000.0
 LOST = OpenIncident(
@@ -151,6 +152,12 @@ def test_the_annotation_says_the_same_after_it_was_written_and_read() -> None:
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"i1": 7}', '{"i1": {"rule": "r"}}'])
 def test_what_somebody_else_wrote_there_is_nothing(text: str) -> None:
     assert read_incidents(text) == {}
+
+
+def test_what_somebody_else_nested_without_end_is_nothing() -> None:
+    written = written_incidents({"i1": LOST}) or ""
+    assert read_incidents(written) == {"i1": LOST}
+    assert read_incidents(written.replace('"rule"', f'"more":{DEEP.decode()},"rule"')) == {}
 
 
 def test_of_very_many_the_worst_are_kept() -> None:

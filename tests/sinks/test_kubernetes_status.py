@@ -1,9 +1,11 @@
 """Condition and Events on the Node objects of a cluster that runs."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.alerting.sink import NoticeKind, Outcome, Status
@@ -14,6 +16,8 @@ from support.incidents.notices import NOTICE, notice
 from support.incidents.sinks import sink
 from support.kubernetes.action_on_cluster import change_node, make_node, node_of
 from support.kubernetes.served import ServedCluster
+from support.servers.receivers import receiver
+from support.unreadable_json import UNREADABLE
 
 EVENTS = "/api/v1/namespaces/default/events"
 CLOSED = NOTICE.time + 60.0
@@ -54,6 +58,23 @@ async def events(cluster: ServedCluster) -> list[Object]:
 
 def closed(**fields: Any) -> Any:
     return notice(kind=NoticeKind.CLOSED, closed=CLOSED, sequence=9, **fields)
+
+
+@pytest.mark.parametrize("body", UNREADABLE.values(), ids=UNREADABLE)
+def test_a_server_whose_answers_cannot_be_read_is_tried_again(body: bytes, tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("t")
+
+    async def scenario() -> None:
+        async with receiver(lambda: web.Response(body=body)) as there:
+            server = {"api_server": there.base, "token_file": str(tmp_path / "token")}
+            made = sink("kubernetes", write=["condition"], server=server)
+            for sent in (NOTICE, notice(kind=NoticeKind.TEST)):
+                outcome = await made.deliver(sent, "")
+                assert outcome.status is Status.RETRY
+                assert "answer cannot be read" in outcome.message
+            await made.close()
+
+    asyncio.run(scenario())
 
 
 def test_what_is_open_stands_on_the_node_until_it_is_over(cluster: ServedCluster) -> None:

@@ -12,6 +12,7 @@ import msgspec
 from accelwatch.api_client.backendai.client import BackendAiClient, decoded
 from accelwatch.api_client.backendai.errors import GRAPHQL_ERROR, BackendAiRefusedError
 from accelwatch.api_client.backendai.paging import PAGE, Page, all_rows, quoted
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch_backendai.api.slots import Slots, slots_in
 
 # Of one user with one name: one row for each time that it was created.
@@ -268,7 +269,7 @@ def _started(row: _SessionRow) -> float | None:
     try:
         history = msgspec.json.decode(row.status_history or "{}", type=dict[str, str])
         return datetime.fromisoformat(history["RUNNING"]).timestamp()
-    except (KeyError, ValueError, msgspec.MsgspecError):
+    except (*DECODE_ERRORS, KeyError, ValueError):
         return None
 
 

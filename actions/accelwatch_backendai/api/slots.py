@@ -2,6 +2,8 @@
 
 import msgspec
 
+from accelwatch.base.decode_errors import DECODE_ERRORS
+
 # Amounts of resources by slot, such as cuda.device: 8; memory in bytes.
 Slots = dict[str, float]
 
@@ -13,6 +15,6 @@ def slots_in(text: str | None) -> Slots | None:
     """
     try:
         amounts = msgspec.json.decode(text or "", type=dict[str, float], strict=False)
-    except msgspec.MsgspecError:
+    except DECODE_ERRORS:
         return None
     return {slot: amount for slot, amount in amounts.items() if amount < float("inf")}

@@ -12,6 +12,7 @@ from accelwatch.api_client.backendai.client import BackendAiClient, decoded
 from accelwatch.api_client.backendai.errors import BackendAiRefusedError
 from accelwatch.api_client.backendai.paging import quoted
 from accelwatch.api_client.backendai.releases import Ability, Release
+from accelwatch.base.decode_errors import DECODE_ERRORS
 
 _NOT_FOUND = 404
 _FIELDS = """name type image architecture domain_name group_name scaling_group cluster_size
@@ -105,7 +106,7 @@ def resource_opts(row: SessionRow) -> dict[str, str | int | bool]:
     text = next((kernel.resource_opts for kernel in row.containers or ()), None)
     try:
         options = msgspec.json.decode(text or "{}", type=dict[str, str | int | bool | None])
-    except msgspec.MsgspecError:
+    except DECODE_ERRORS:
         return {}
     return {key: value for key, value in options.items() if value is not None}
 
@@ -113,7 +114,7 @@ def resource_opts(row: SessionRow) -> dict[str, str | int | bool]:
 def _amounts(text: str | None) -> list[tuple[str, Decimal]]:
     try:
         amounts = msgspec.json.decode(text or "{}", type=dict[str, Decimal], strict=False)
-    except msgspec.MsgspecError:
+    except DECODE_ERRORS:
         return []
     return [(slot, amount) for slot, amount in amounts.items() if amount.is_finite() and amount]
 
@@ -153,7 +154,7 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
             return {}
         try:
             listed = msgspec.json.decode(self.environ, type=_Entries)
-        except msgspec.MsgspecError:
+        except DECODE_ERRORS:
             listed = _Entries()
         if listed.entries:
             return {entry.name: entry.value for entry in listed.entries}

@@ -10,6 +10,7 @@ from functools import lru_cache
 
 import msgspec
 
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch_kubernetes.devices.drivers import PublishedDevice
 from accelwatch_kubernetes.marks.hold import HOLD, AnnotationValue, label_value
 from accelwatch_kubernetes.objects.metadata import Metadata
@@ -117,7 +118,7 @@ def rules_of(text: str) -> tuple[TaintRule, ...]:
 def _hold_in(text: str) -> DeviceHold | None:
     try:
         return msgspec.json.decode(text, type=DeviceHold) if text else None
-    except msgspec.DecodeError:
+    except DECODE_ERRORS:
         return None
 
 

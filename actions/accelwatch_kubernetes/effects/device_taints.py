@@ -3,11 +3,9 @@
 from collections.abc import Mapping
 from urllib.parse import quote
 
-import msgspec
-
 from accelwatch.action.kit.performing import ChangedError
 from accelwatch.action.step import Committed, Report, ReportStatus, Step, StepKind
-from accelwatch.api_client.kubernetes.errors import ApiError
+from accelwatch.api_client.kubernetes.errors import ApiError, decoded
 from accelwatch_kubernetes.answers import DONE, write_errors
 from accelwatch_kubernetes.devices.drivers import PublishedDevice
 from accelwatch_kubernetes.devices.own_keys import RULES
@@ -51,7 +49,7 @@ async def _taint(access: Access, step: Step, operation: Committed) -> Report:
     body = new_rule(device, hold, access.options, arguments["version"])
     with write_errors():
         answer = await access.client.create(collection, body, withdrawn=operation.withdrawn)
-    stored = msgspec.json.decode(answer, type=TaintRule)
+    stored = decoded(answer, TaintRule)
     if stored.device == device:
         return DONE
     # What an admission webhook has made of it would taint other devices, too.
@@ -66,7 +64,7 @@ async def _change(access: Access, step: Step, operation: Committed) -> Report:
     """Another effect for a rule of ours, where it is still the one that was seen."""
     path = _path(step)
     with write_errors():
-        rule = msgspec.json.decode(await access.client.get(path), type=TaintRule)
+        rule = decoded(await access.client.get(path), TaintRule)
         if rule.metadata.uid != step.precondition["uid"]:
             raise ChangedError(f"{rule.metadata.name} is another rule by now")
         patch = {

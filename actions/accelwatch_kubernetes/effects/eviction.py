@@ -7,11 +7,14 @@ is read again right before, and nothing is sent for one that has changed.
 from collections.abc import Mapping
 from urllib.parse import quote
 
-import msgspec
-
 from accelwatch.action.kit.performing import ChangedError
 from accelwatch.action.step import Committed, Recovery, Report, ReportStatus, StartedStep, Step
-from accelwatch.api_client.kubernetes.errors import DISRUPTION_BUDGET, ApiError, KubernetesError
+from accelwatch.api_client.kubernetes.errors import (
+    DISRUPTION_BUDGET,
+    ApiError,
+    KubernetesError,
+    decoded,
+)
 from accelwatch_kubernetes.answers import DONE, unavailable_if_unread, write_errors
 from accelwatch_kubernetes.drain import steps
 from accelwatch_kubernetes.drain.job_view import LINEAGE, PODS
@@ -38,7 +41,7 @@ async def _pod(access: Access, step: Step) -> Pod:
             if error.status != 404:
                 raise
             raise ChangedError(f"{namespace}/{name} is gone") from error
-    pod = msgspec.json.decode(body, type=Pod)
+        pod = decoded(body, Pod)
     if pod.uid != step.precondition["uid"]:
         raise ChangedError(f"{pod.path} is another pod by now")
     if pod.node != step.arguments["node"]:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from accelwatch.action.kit.performing import ChangedError
 from accelwatch.action.observed import HoldState
 from accelwatch.action.step import Committed, Report, ReportStatus, Step, StepKind
+from accelwatch.api_client.kubernetes.errors import decoded
 from accelwatch_kubernetes.answers import DONE, write_errors
 from accelwatch_kubernetes.marks.foreign import taint_text
 from accelwatch_kubernetes.marks.hold import Drawn, Hold, drawn_of, hold_of
@@ -18,7 +19,7 @@ from accelwatch_kubernetes.marks.patches import (
     return_patch,
     taint_of,
 )
-from accelwatch_kubernetes.objects.node import Node, node_of
+from accelwatch_kubernetes.objects.node import Node
 from accelwatch_kubernetes.observed_context import ObservedContext
 from accelwatch_kubernetes.reader import node_path
 from accelwatch_kubernetes.rows import Access, Effect
@@ -73,7 +74,7 @@ async def _sent(
         answer = await access.client.patch(
             node_path(node.name), patch, withdrawn=operation.withdrawn
         )
-    after = node_of(answer.decode())
+    after = decoded(answer, Node)
     access.nodes.written(after)
     return after
 

@@ -11,6 +11,7 @@ from functools import lru_cache
 import msgspec
 
 from accelwatch.action.intent import OwnerAnnotation
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch_kubernetes.objects.node import Node, Taint
 
 HOLD = "accelwatch.io/hold"
@@ -126,7 +127,7 @@ def _key_and_effect(taint: Taint) -> tuple[object, object]:
 def _hold_in(text: str) -> Hold | None:
     try:
         return msgspec.json.decode(text, type=Hold) if text else None
-    except msgspec.DecodeError:
+    except DECODE_ERRORS:
         return None
 
 
@@ -135,7 +136,7 @@ def _hold_in(text: str) -> Hold | None:
 def _drawn_in(text: str) -> Drawn | None:
     try:
         return msgspec.json.decode(text, type=Drawn) if text else None
-    except msgspec.DecodeError:
+    except DECODE_ERRORS:
         return None
 
 

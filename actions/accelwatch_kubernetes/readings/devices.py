@@ -3,9 +3,6 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from urllib.parse import quote
 
-import msgspec
-
-from accelwatch.action.contract import ActionUnavailableError
 from accelwatch.action.intent import Intent, JobKey
 from accelwatch.action.kit.effects import Reading
 from accelwatch.api_client.kubernetes.errors import ApiError
@@ -44,6 +41,9 @@ async def read_devices(access: Access, intent: Intent, _: Mapping[str, str]) -> 
     version, rules = await read_rules(access)
     query = {"fieldSelector": f"spec.nodeName={intent.node}"}
     slices = await _listed(access, "resourceslices", SLICE_VERSIONS, query)
+    with unavailable_if_unread():
+        # Who proposes reads them from the observation.
+        rules_of(rules), slices_of(slices)
     return Reading(own={VERSION: version, RULES: rules, SLICES: slices})
 
 
@@ -57,7 +57,8 @@ async def read_rules(access: Access) -> tuple[str, str]:
 
 async def read_claims(access: Access) -> tuple[ResourceClaim, ...]:
     """Those of the whole cluster: once for all nodes. Raises ActionUnavailableError."""
-    return claims_of(await _listed(access, "resourceclaims", SLICE_VERSIONS, {}))
+    with unavailable_if_unread():
+        return claims_of(await _listed(access, "resourceclaims", SLICE_VERSIONS, {}))
 
 
 async def claims_of_device(
@@ -75,15 +76,16 @@ async def claims_of_device(
     if not namespaces:
         return {}
     query = {"fieldSelector": f"spec.nodeName={node}"}
-    slices = slices_of(await _listed(access, "resourceslices", SLICE_VERSIONS, query))
-    return {
-        namespace: holders_of(
-            device,
-            claims_of(await _listed(access, "resourceclaims", SLICE_VERSIONS, {}, namespace)),
-            slices,
-        )
-        for namespace in sorted(namespaces)
-    }
+    with unavailable_if_unread():
+        slices = slices_of(await _listed(access, "resourceslices", SLICE_VERSIONS, query))
+        return {
+            namespace: holders_of(
+                device,
+                claims_of(await _listed(access, "resourceclaims", SLICE_VERSIONS, {}, namespace)),
+                slices,
+            )
+            for namespace in sorted(namespaces)
+        }
 
 
 async def device_jobs(
@@ -131,7 +133,7 @@ async def _listed(
             if error.status == _NOT_FOUND:
                 access.versions.forget()
             raise
-    return body.decode()
+        return body.decode()
 
 
 async def _served(access: Access, resource: str, versions: Sequence[str]) -> str:
@@ -149,10 +151,8 @@ async def rules_by_node(access: Access) -> dict[str, tuple[TaintRule, ...]]:
     if access.options.devices is None:
         return {}
     _, text = await read_rules(access)
-    try:
-        rules = rules_of(text)
-    except msgspec.DecodeError as error:
+    with unavailable_if_unread():
         # None would mean devices that a person has freed.
-        raise ActionUnavailableError(f"no list of DeviceTaintRules: {error}") from error
+        rules = rules_of(text)
     nodes = {rule.hold.node for rule in rules if rule.hold is not None}
     return {node: rules_on(rules, node, access.options.hub) for node in nodes}

@@ -9,7 +9,12 @@ from collections.abc import Sequence
 
 import msgspec
 
-from accelwatch.api_client.kubernetes.errors import NOT_FOUND, ApiError, ApiUnavailableError
+from accelwatch.api_client.kubernetes.errors import (
+    NOT_FOUND,
+    ApiError,
+    ApiUnavailableError,
+    decoded,
+)
 from accelwatch_kubernetes.answers import unavailable_if_unread
 from accelwatch_kubernetes.objects.metadata import Metadata, OwnerReference
 from accelwatch_kubernetes.objects.pod import Pod
@@ -89,7 +94,7 @@ class _OwnerReads:
             else:
                 self._add_unread(namespace, reference, failed=False)
             return
-        metadata = msgspec.json.decode(body, type=_AnyObject).metadata
+        metadata = decoded(body, _AnyObject).metadata
         access.owners.add(reference, namespace, metadata)
 
     def _add_unread(self, namespace: str, reference: OwnerReference, *, failed: bool) -> None:

@@ -6,7 +6,7 @@ from urllib.parse import quote
 import msgspec
 
 from accelwatch.action.intent import JobKey
-from accelwatch.api_client.kubernetes.errors import ApiError
+from accelwatch.api_client.kubernetes.errors import ApiError, decoded
 from accelwatch_kubernetes.answers import unavailable_if_unread
 from accelwatch_kubernetes.objects.metadata import Metadata, OwnerReference
 from accelwatch_kubernetes.objects.pod import Pod
@@ -59,8 +59,7 @@ async def _pods(access: Access, path: str, query: Mapping[str, str]) -> list[Pod
     query = {**query, "limit": _PAGE}
     while True:
         with unavailable_if_unread():
-            body = await access.client.get(path, query)
-        page = msgspec.json.decode(body, type=_PodPage)
+            page = decoded(await access.client.get(path, query), _PodPage)
         pods.extend(page.items or ())
         if not page.metadata.continue_:
             return pods
@@ -135,7 +134,8 @@ async def _chain(access: Access, name: JobName, pods: Sequence[Pod]) -> list[byt
         if body is None:
             chain.append(stub_of(reference, name.namespace))
             break
-        metadata = msgspec.json.decode(body, type=_AnyObject).metadata
+        with unavailable_if_unread():
+            metadata = decoded(body, _AnyObject).metadata
         if not is_owner(reference, name.namespace, metadata):
             # One that was made later under its name is another job.
             chain.append(stub_of(reference, name.namespace))
@@ -157,7 +157,8 @@ async def _chain(access: Access, name: JobName, pods: Sequence[Pod]) -> list[byt
 
 async def _queued(access: Access, namespace: str, chain: Sequence[bytes]) -> bytes:
     """Kueue's Workload of a job in one of its queues; empty where none is, or it may not be read."""
-    objects = [msgspec.json.decode(body, type=Workload) for body in chain]
+    with unavailable_if_unread():
+        objects = [decoded(body, Workload) for body in chain]
     if not any(QUEUE in entry.metadata.labels for entry in objects):
         return b""
     kind = KUEUE_WORKLOAD
@@ -165,7 +166,8 @@ async def _queued(access: Access, namespace: str, chain: Sequence[bytes]) -> byt
         path = f"/apis/{kind.group}/{version}/namespaces/{quote(namespace, safe='')}/{kind.plural}"
         for entry in reversed(objects):
             body = await _read(access, path, {"labelSelector": f"{_JOB_UID}={entry.metadata.uid}"})
-            items = () if body is None else msgspec.json.decode(body, type=_RawList).items or ()
+            with unavailable_if_unread():
+                items = () if body is None else decoded(body, _RawList).items or ()
             if items:
                 # In a list the server sends no kind with each object.
                 types = {"apiVersion": f"{kind.group}/{version}", "kind": kind.kind}

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import msgspec
 
 from accelwatch.action.intent import OwnerAnnotation
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch_kubernetes.objects.pod import Pod
 from accelwatch_kubernetes.objects.workload import Workload, version_of
 from accelwatch_kubernetes.workloads.kinds.kind import Kind
@@ -63,7 +64,7 @@ def suspended_by(lineage: Lineage) -> OwnerAnnotation | None:
     text = "" if target is None else target[0].metadata.annotations.get(SUSPENDED, "")
     try:
         return msgspec.json.decode(text, type=OwnerAnnotation) if text else None
-    except msgspec.DecodeError:
+    except DECODE_ERRORS:
         return None  # another client wrote something under our name
 
 

@@ -3,6 +3,8 @@
 Texts are the server's own, made printable and cut; a request, its headers and its URL are never in them.
 """
 
+from typing import TypeVar
+
 import msgspec
 
 from accelwatch.base.decode_errors import DECODE_ERRORS
@@ -16,6 +18,8 @@ NOT_FOUND = "NotFound"
 # Of a message of the server: an admission webhook may write as much as it likes.
 _MAX_MESSAGE = 500
 _UNAVAILABLE = frozenset({500, 502, 503, 504})
+
+_T = TypeVar("_T")
 
 
 class KubernetesError(AccelwatchError):
@@ -96,6 +100,21 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
         """Reasons of its causes."""
         listed = (self.details.causes if self.details else None) or ()
         return frozenset(cause.reason for cause in listed)
+
+
+def unreadable(error: Exception) -> ApiUnavailableError:
+    """What it means that an answer with 2xx cannot be decoded; `error` is one of DECODE_ERRORS."""
+    return ApiUnavailableError(
+        f"the API server's answer cannot be read: {printable(str(error))[:_MAX_MESSAGE]}", sent=True
+    )
+
+
+def decoded(body: bytes, kind: type[_T]) -> _T:
+    """The body of an answer with 2xx as a type. Raises ApiUnavailableError."""
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except DECODE_ERRORS as error:
+        raise unreadable(error) from error
 
 
 def error_of(status: int, body: bytes, retry_after_s: float | None = None) -> KubernetesError:

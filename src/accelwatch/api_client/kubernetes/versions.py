@@ -8,9 +8,8 @@ from collections.abc import Callable
 import msgspec
 
 from accelwatch.api_client.kubernetes.client import KubernetesClient
-from accelwatch.api_client.kubernetes.errors import ApiError, ApiUnavailableError
+from accelwatch.api_client.kubernetes.errors import ApiError, decoded
 from accelwatch.base.clock import Clock, SystemClock
-from accelwatch.base.decode_errors import DECODE_ERRORS
 
 # An upgrade of the cluster changes it; a version that is gone answers 404 until then.
 _KEEP_S = 300.0
@@ -83,16 +82,14 @@ class ServedVersions:
             if error.status != _NOT_FOUND:
                 raise
             names = ()
-        except DECODE_ERRORS as error:
-            raise ApiUnavailableError(f"no list of an API group: {error}", sent=True) from error
         self._kept[path] = (now, names)
         return names
 
 
 def _versions(body: bytes) -> tuple[str, ...]:
-    return tuple(entry.version for entry in msgspec.json.decode(body, type=_Group).versions)
+    return tuple(entry.version for entry in decoded(body, _Group).versions)
 
 
 def _resources(body: bytes) -> tuple[str, ...]:
-    listed = msgspec.json.decode(body, type=_Resources).resources
+    listed = decoded(body, _Resources).resources
     return tuple(resource.name for resource in listed or ())

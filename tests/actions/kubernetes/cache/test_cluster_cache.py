@@ -15,9 +15,11 @@ from accelwatch.api_client.kubernetes.client import KubernetesClient
 from accelwatch.api_client.kubernetes.server import Server
 from accelwatch_kubernetes.cache import cluster_cache, freshness
 from accelwatch_kubernetes.cache.cluster_cache import ClusterCache
+from accelwatch_kubernetes.marks.hold import HOLD
 from accelwatch_kubernetes.objects.node import Node
 from accelwatch_kubernetes.options import KubernetesOptions
 from support.servers.fake_kubernetes import Cluster, node, pod, served
+from support.unreadable_json import DEEP
 
 
 @pytest.fixture(autouse=True)
@@ -78,6 +80,20 @@ def test_nodes_come_change_and_go(tmp_path: Path) -> None:
                 return await _states(cache) == {"n1": HoldState.FOREIGN}
 
             await _until(changed)
+
+    asyncio.run(main())
+
+
+def test_an_annotation_nested_without_end_hides_no_node(tmp_path: Path) -> None:
+    """A kubelet may annotate its own node; what it writes there must not end the copy of all."""
+
+    async def main() -> None:
+        cluster = Cluster()
+        odd = node("n1")
+        odd["metadata"]["annotations"] = {HOLD: DEEP.decode()}
+        await cluster.put("nodes", odd, node("n2"))
+        async with following(cluster, tmp_path) as cache:
+            assert await _states(cache) == {"n1": HoldState.OPEN, "n2": HoldState.OPEN}
 
     asyncio.run(main())
 

@@ -25,6 +25,7 @@ from support.kubernetes.workloads import (
     pods,
     workload,
 )
+from support.unreadable_json import DEEP
 
 OURS = OwnerAnnotation("i7", 3)
 
@@ -206,7 +207,7 @@ def test_it_starts_again_only_when_no_old_pod_is_left() -> None:
     assert patch.text == "start again Job ml/trainer"
 
 
-@pytest.mark.parametrize("annotation", [None, "no JSON"])
+@pytest.mark.parametrize("annotation", [None, "no JSON", DEEP.decode()])
 def test_one_that_its_user_suspended_is_never_started(annotation: str | None) -> None:
     job = lineage(_suspended(annotation))
     assert is_suspended(job)
