@@ -230,7 +230,11 @@ def test_missing_devices_are_shown_until_acknowledged() -> None:
             assert "browser" in await running.post(path, 403, headers={"Origin": "http://evil"})
             await running.post(path + "?device=nobody", 404)
             assert (await running.get("/v1/fleet"))["devices_total"] == 8
-            assert await running.post(path) == {"node": one.address, "devices_removed": 1}
+            assert await running.post(path) == {
+                "node": one.address,
+                "devices_removed": 1,
+                "problem": "",
+            }
             assert (await running.get("/v1/fleet"))["devices_total"] == 7
             assert not await pages(running, '/v1/devices?filter=state=="missing"')
 

@@ -10,8 +10,13 @@ import bcrypt
 import msgspec
 import pytest
 
+from accelwatch.alerting.incidents.journal.errors import JournalError
+from accelwatch.alerting.incidents.journal.records import Batch
 from accelwatch.alerting.incidents.model.silence import Maintenance
+from accelwatch.base.errors import AccelwatchError
 from accelwatch.config.model import RuleSettings, Web
+from accelwatch.fleet.hub_client.source import HubSource
+from accelwatch.fleet.targets.hub_endpoint import HubEndpoint
 from accelwatch.web.protection.web_config import Protection
 from agent.credentials import basic
 from support.fleet.hub_peers import Running, agent, hub
@@ -232,6 +237,41 @@ def test_without_a_journal_the_answer_says_that_nothing_is_kept(rules: RuleSetti
             answer = await running.post(SILENCES, json=SWAP)
             assert "no state_dir is set" in answer["problem"]
             assert answer["silence"]["mutes"] == 1
+
+    played(scenario)
+
+
+def test_an_acknowledgement_says_where_the_audit_log_lacks_it(
+    tmp_path: Path, rules: RuleSettings, caplog: pytest.LogCaptureFixture
+) -> None:
+    # A disk that is full: nothing is written after the start.
+    full = JournalError("the journal cannot be written: No space left on device")
+
+    async def scenario() -> None:
+        async with judged(rules, state_dir=tmp_path) as (running, node):
+            path = f"/v1/nodes/{node}/acknowledge"
+            assert (await running.post(path))["problem"] == ""
+            assert running.hub.rules is not None
+            writer = running.hub.rules.incident_store.writer
+            assert writer is not None
+
+            async def refuse(batch: Batch) -> None:
+                raise full
+
+            writer.commit = refuse  # type: ignore[method-assign]
+            assert (await running.post(path))["problem"] == str(full)
+            source = HubSource(HubEndpoint(name="hub", base=running.base))
+            with pytest.raises(AccelwatchError, match="not written to the audit log: the journal"):
+                await source.acknowledge(node, None)
+
+    played(scenario)
+    assert any(text.startswith("not in the audit log node=") for text in caplog.messages)
+
+
+def test_where_no_journal_is_wanted_an_acknowledgement_lacks_nothing(rules: RuleSettings) -> None:
+    async def scenario() -> None:
+        async with judged(rules) as (running, node):
+            assert (await running.post(f"/v1/nodes/{node}/acknowledge"))["problem"] == ""
 
     played(scenario)
 

@@ -43,8 +43,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _HISTORY = "/history"
-# (node, what was done, by whom), for the audit log.
-JournalNote = Callable[[str, str, str], Awaitable[None]]
+# (node, what was done, by whom), for the audit log. What is wrong with the journal; empty when it is
+# written.
+JournalNote = Callable[[str, str, str], Awaitable[str]]
 _to_json = msgspec.json.Encoder().encode
 
 
@@ -182,8 +183,11 @@ class NodePages:
         logger.info("acknowledged node=%s device=%s by=%s", name, device or "all", actor)
         what = device or "what is missing"
         removal = f"{removed} device{'' if removed == 1 else 's'} no longer expected"
-        await self._journal_note(name, f"acknowledged {what}: {removal}", actor)
-        return json_page(Acknowledged(node=name, devices_removed=removed), change.headers)
+        problem = await self._journal_note(name, f"acknowledged {what}: {removal}", actor)
+        if problem:
+            logger.warning("not in the audit log node=%s by=%s: %s", name, actor, problem)
+        acknowledged = Acknowledged(node=name, devices_removed=removed, problem=problem)
+        return json_page(acknowledged, change.headers)
 
 
 async def _later(coming: "Awaitable[HistoryDocument | Page]", headers: Headers) -> Page:

@@ -57,8 +57,9 @@ if TYPE_CHECKING:
     from accelwatch.fleet.api.store_pages import PeerPages
 
 
-async def _no_journal(_node: str, _text: str, _actor: str) -> None:
+async def _no_journal(_node: str, _text: str, _actor: str) -> str:
     """Of a hub without rules."""
+    return ""
 
 
 class HubPages:

@@ -206,3 +206,5 @@ class Acknowledged(msgspec.Struct, frozen=True, kw_only=True):
 
     node: str
     devices_removed: int
+    # What is wrong with the journal, so that the audit log lacks it; empty when it is written.
+    problem: str = ""

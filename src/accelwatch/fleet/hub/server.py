@@ -134,10 +134,14 @@ class HubServer:
         self._pages.counts.invalidate()
         self._streams.tick_now()
 
-    async def _journal_note(self, node: str, text: str, actor: str) -> None:
-        """Into the audit log of the hub that leads, where there are rules."""
-        if (rules := self.hub.rules) is not None:
-            await rules.incident_store.journal_note(node, text, actor)
+    async def _journal_note(self, node: str, text: str, actor: str) -> str:
+        """Into the audit log of the hub that leads, where there are rules.
+
+        What is wrong with the journal; empty when it is written, or there is nowhere to write it.
+        """
+        if (rules := self.hub.rules) is None or not rules.incident_store.has_journal:
+            return ""
+        return await rules.incident_store.journal_note(node, text, actor)
 
     def _visits(self) -> VisitedPages:
         from accelwatch.fleet.incident_page.pages import IncidentVisits

@@ -144,8 +144,12 @@ class HubSource:
             kind = UnmetError if fault.code == 404 else AccelwatchError
             raise kind(f"the hub did not acknowledge: {fault}") from fault
         with contextlib.suppress(*DECODE_ERRORS):
-            count = msgspec.json.decode(body, type=Acknowledged).devices_removed
-            return f"{node}: {count} missing device{'' if count == 1 else 's'} acknowledged"
+            reply = msgspec.json.decode(body, type=Acknowledged)
+            count = reply.devices_removed
+            done = f"{node}: {count} missing device{'' if count == 1 else 's'} acknowledged"
+            if reply.problem:
+                raise AccelwatchError(f"{done}, but not written to the audit log: {reply.problem}")
+            return done
         return f"{node} acknowledged"
 
     async def device_history(self, node: str, device: str) -> RecentHistory | None:
