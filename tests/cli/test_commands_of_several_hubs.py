@@ -163,6 +163,25 @@ def test_usage_of_both_hubs_and_of_one_that_does_not_answer(tmp_path: Path) -> N
     asyncio.run(main())
 
 
+def test_of_hubs_without_actions_the_one_that_answers_is_named(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with (
+            agent() as one,
+            hub_of(tmp_path / "a", {"n1": one.address}) as first,
+            hub_of(tmp_path / "b", {"n1": one.address}) as second,
+        ):
+            for running in (first, second):
+                await running.devices("n1", 8)
+            run = await Pods(first, second).run("remedy", "quarantine", "n1", "--reason", "dead")
+            assert run.returncode == 1
+            assert run.stderr == (
+                "accelwatch: hub pod-1: nothing is done here: "
+                "there are no remedy.actions in hub.yaml\n"
+            )
+
+    asyncio.run(main())
+
+
 def test_what_is_not_of_several_hubs_names_them(tmp_path: Path) -> None:
     async def main() -> None:
         async with pods(tmp_path) as found:

@@ -17,6 +17,7 @@ from accelwatch.config.model import RuleSettings
 from support.fleet.hub_peers import agent, hub
 from support.fleet.two_nodes import view
 from support.machines import composed as machines
+from support.servers.ports import free_port
 
 RULES = """\
 version: 1
@@ -289,6 +290,49 @@ def test_the_list_of_rules_says_which_a_hub_has_switched_off(tmp_path: Path) -> 
             assert rows[0]["mode"] == "observe"
 
     asyncio.run(main())
+
+
+def test_the_list_of_rules_is_what_a_hub_has_loaded(tmp_path: Path) -> None:
+    file, other = tmp_path / "rules.yaml", tmp_path / "other.yaml"
+    file.write_text(RULES, encoding="utf-8")
+    other.write_text(
+        "version: 1\nrules:\n- {id: hot, title: Hot, when: power_watts > 0}\n", encoding="utf-8"
+    )
+    rules = RuleSettings(files=(str(file),), interval_s=0.02)
+
+    async def main() -> None:
+        async with agent() as one, hub(one.address, rules=rules) as running:
+            asking = ("--hub", running.base)
+            # Without files: no shipped pack that the hub has not loaded.
+            rows = json.loads((await typed("rules", "list", "--json", *asking))[1])
+            assert {row["id"] for row in rows} == set(running.hub.rules.rules.rules)  # type: ignore[union-attr]
+            (lost,) = (row for row in rows if row["id"] == "gpu.lost")
+            assert (lost["loaded"], lost["for_s"], lost["tests"]) == (True, 0.0, None)
+            assert (lost["file"], lost["title"]) == (str(file), "A GPU is lost")
+
+            # With files: those, and which are loaded.
+            given = ("rules", "list", str(file), str(other), *asking)
+            _, out, _ = await typed(*given)
+            lines = [line.split() for line in out.splitlines()[1:]]
+            assert [line[0] for line in lines] == ["gpu.lost", "node.dark", "hot"]
+            assert lines[2][3:5] == ["not", "loaded"]
+            rows = json.loads((await typed(*given, "--json"))[1])
+            assert [row["loaded"] for row in rows] == [True, True, False]
+            assert rows[2]["mode"] == "observe"
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("words", [(), ("-p", "nvidia")])
+def test_where_no_hub_answers_what_is_loaded_is_not_known(words: tuple[str, ...]) -> None:
+    dead = ("--hub", f"http://127.0.0.1:{free_port()}")
+    code, out, said = asyncio.run(typed("rules", "list", "--json", *words, *dead))
+    rows = json.loads(out)
+    assert code == 0
+    assert {row["loaded"] for row in rows} == {None}
+    assert any(row["id"].startswith("nvidia.") for row in rows)
+    assert ("these are the rules that are shipped" in said) is (words == ())
+    assert "which are loaded or switched off is not known" in said
 
 
 def test_the_list_of_rules_says_where_a_hub_is_blind(tmp_path: Path) -> None:

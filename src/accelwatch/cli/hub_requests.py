@@ -141,7 +141,9 @@ def _over(
                     text = f"{name}: unknown whether it was done: {fault}"
                     raise UncertainError(f"{text}; check before you repeat it") from fault
                 if fault.code == _NOT_THERE and "no " in str(fault):
-                    raise UnmetError(f"{name}: {fault}") from fault
+                    # Of several hubs the fault names the one that has answered.
+                    text = str(fault) if len(address) > 1 else f"{name}: {fault}"
+                    raise UnmetError(text) from fault
                 error = plainly(fault, " and ".join(map(_name, addresses)))
                 if fault.reason is Reason.CONNECT:
                     raise NobodyAnswersError(str(error)) from fault

@@ -150,6 +150,8 @@ class RuleRow(msgspec.Struct, frozen=True, kw_only=True):
     # How sure it must be to act without a person's approval.
     act_on: str = "high"
     mode: str
+    # Seconds for which it has to hold; None of a server that does not say.
+    for_s: float | None = None
     family: str
     when: str
     source: str

@@ -180,6 +180,7 @@ def _rule_rows(runner: "RuleRunner") -> Iterable[RuleRow]:
             confidence=rule.confidence.value,
             act_on=rule.act_on.value,
             mode=rule.mode.value,
+            for_s=rule.timing.for_s,
             family=rule.family,
             when=rule.when.text,
             source=rule.source,

@@ -28,20 +28,29 @@ def _row(rule: Any) -> dict[str, object]:
 def rules_list(
     files: list[Path] | None, packs: list[str] | None, hub: HubFlags, as_json: bool
 ) -> int:
-    """A line a rule. Raises ConfigError."""
-    rows = [_row(rule) for rule in load_rules(files, packs).rules.values()]
+    """A line a rule: those that a hub or agent has loaded, else those of files and packs.
+
+    Raises ConfigError.
+    """
+    named = bool(files or packs)
+    given = [_row(rule) for rule in load_rules(files, packs).rules.values()] if named else []
     try:
-        active = _active_rules(hub)
+        loaded = _loaded_rules(hub)
     except AccelwatchError as error:
-        active = None
-        complain(f"{error}; so whether a rule is switched off is not known")
+        loaded = None
+        shown = "" if named else "these are the rules that are shipped, and "
+        complain(f"{error}; so {shown}which are loaded or switched off is not known")
+    if loaded is None and not named:
+        given = [_row(rule) for rule in load_rules(files, packs).rules.values()]
+    rows = given if named or loaded is None else [_loaded_row(row) for row in loaded.values()]
     for row in rows:
-        status = None if active is None else active.get(str(row["id"]))
-        row["switched_off"] = None if active is None else status.switched_off if status else ""
-        row["blind"] = None if active is None else status.blind if status else 0
-        if row["switched_off"] and not as_json:
-            row["mode"] = "switched off"
-    for id_, status in (active or {}).items():
+        status = None if loaded is None else loaded.get(str(row["id"]))
+        row["loaded"] = None if loaded is None else status is not None
+        row["switched_off"] = None if loaded is None else status.switched_off if status else ""
+        row["blind"] = None if loaded is None else status.blind if status else 0
+        if not as_json and (row["switched_off"] or row["loaded"] is False):
+            row["mode"] = "switched off" if row["switched_off"] else "not loaded"
+    for id_, status in (loaded or {}).items():
         if status.switched_off:
             complain(f"{id_} is switched off: {status.switched_off}")
         elif status.blind:
@@ -57,8 +66,23 @@ def rules_list(
     return OK
 
 
-def _active_rules(hub: HubFlags) -> dict[str, RuleRow]:
-    """The rules in force by id, as who judges by them says. Raises AccelwatchError."""
+def _loaded_row(row: RuleRow) -> dict[str, object]:
+    """Of a rule as the server that evaluates it has it; nothing there counts its tests."""
+    return {
+        "id": row.id,
+        "scope": row.scope,
+        "severity": row.severity,
+        "mode": row.mode,
+        "for_s": row.for_s,
+        "title": row.title,
+        "file": row.file,
+        "line": row.line,
+        "tests": None,
+    }
+
+
+def _loaded_rules(hub: HubFlags) -> dict[str, RuleRow]:
+    """The rules that a hub or agent evaluates, by id. Raises AccelwatchError."""
     from accelwatch.fleet.hub_client.documents import decoded
 
     page = decoded(fetch_page(hub, "/v1/rules", {}), RulesPage)

@@ -65,7 +65,10 @@ def _test(files: _Files = None, pack: _Packs = None, as_json: _Json = False) -> 
 
 @subcommand(rules, "list")
 def _list(hub: HubFlags, files: _Files = None, pack: _Packs = None, as_json: _Json = False) -> None:
-    """List rules, one per line; those that a running hub or agent has switched off are marked."""
+    """List the rules that a hub or agent has loaded, one per line; without one, those shipped.
+
+    Of FILE and --pack: their rules, and which of them are not loaded or switched off.
+    """
     raise click.exceptions.Exit(rules_list(files, pack, hub, as_json))
 
 

@@ -50,6 +50,19 @@ def test_else_the_one_that_acts_is_told() -> None:
     asyncio.run(main())
 
 
+def test_of_hubs_that_do_not_act_one_is_asked_and_the_refusal_names_it() -> None:
+    async def main() -> None:
+        first, second = CannedHub(page(acts=False)), CannedHub(page(acts=False))
+        first.refuses = second.refuses = 404
+        async with over(first, second) as session:
+            with pytest.raises(TargetFault, match="^hub pod-1: ") as raised:
+                await session.change("POST", "/v1/remedies/n1/quarantine", None, b"{}")
+        assert raised.value.code == 404
+        assert (first.said, second.said) == (["POST /v1/remedies/n1/quarantine"], [])
+
+    asyncio.run(main())
+
+
 def test_a_node_of_one_hub_and_a_node_of_none() -> None:
     async def main() -> None:
         first, second = CannedHub(page(), "n 1/a"), CannedHub(page(), "n2")

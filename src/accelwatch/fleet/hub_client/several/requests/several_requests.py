@@ -39,8 +39,8 @@ _OF_ALL = ("/v1/stop", "/v1/start", "/v1/breaker/reset")
 _MUTINGS = {SILENCES: silence_at, MAINTENANCE: window_at}
 # Pages below which an id follows.
 _BY_ID = (INCIDENTS, SILENCES, MAINTENANCE)
-# Answers that are about the request, not about the hub: a bad filter, an unknown name.
-_OF_REQUEST = (400, 404)
+# The answer that is about the request, not about the hub: a bad filter.
+_BAD_REQUEST = 400
 
 
 class SeveralRequests:
@@ -112,7 +112,7 @@ class SeveralRequests:
 
     def _named(self, hub: int, fault: TargetFault) -> TargetFault:
         """The fault with the hub's name; what it says of a request itself stays as it is."""
-        if fault.code in _OF_REQUEST:
+        if fault.code == _BAD_REQUEST:
             return fault
         text = f"hub {self._routes.hubs[hub]}: {fault}"
         return TargetFault(fault.reason, text, code=fault.code, retry_after_s=fault.retry_after_s)
