@@ -13,11 +13,13 @@ from accelwatch_kernel_log.patterns.gaudi import GAUDI
 from accelwatch_kernel_log.patterns.hardware import HARDWARE
 from accelwatch_kernel_log.patterns.host import HOST
 from accelwatch_kernel_log.patterns.intel import INITIALIZED, INTEL
+from accelwatch_kernel_log.patterns.intel_vpu import INTEL_VPU
 from accelwatch_kernel_log.patterns.neuron import NEURON
 from accelwatch_kernel_log.patterns.neuron_runtime import NEURON_RUNTIME
 from accelwatch_kernel_log.patterns.nvgpu import NVGPU
 from accelwatch_kernel_log.patterns.nvidia import NVIDIA
 from accelwatch_kernel_log.patterns.pattern import Match, Pattern, find
+from accelwatch_kernel_log.patterns.qaic import QAIC
 from accelwatch_kernel_log.patterns.start import START
 from accelwatch_kernel_log.patterns.tenstorrent import TENSTORRENT
 from accelwatch_kernel_log.record import Record
@@ -37,6 +39,8 @@ PATTERNS: tuple[Pattern, ...] = (
     *NEURON_RUNTIME,
     *TENSTORRENT,
     *AMDXDNA,
+    *INTEL_VPU,
+    *QAIC,
     *NVGPU,
     *START,
     *HOST,

@@ -5,9 +5,11 @@ Wordings: drivers/gpu/drm/amd/amdgpu.
 
 from accelwatch.schema.event import Category
 from accelwatch.system.kernel.amdgpu_ras import believable, event_code
-from accelwatch_kernel_log.patterns.pattern import BDF, Pattern, Verdict, row
+from accelwatch_kernel_log.patterns.pattern import BDF, FOLD_S, Pattern, Verdict, row
 
 _DRM = r"(?:\[drm(?::[\w.]+(?: \[\w+\])?)?\] )?(?:\*ERROR\* )?"
+# A management unit that hangs is polled, and complained of, for as long as it does.
+_SMU_FOLD_S = 300.0
 _NAMES = "amdgpu|hygpu|hydcu|hycu"
 _DEVICE = rf"(?P<driver>{_NAMES}) {BDF}: (?:(?:{_NAMES}): )?{_DRM}"
 _FUNCTION = r"\[drm:(?:amdgpu_\w+(?: \[amdgpu\])?|[\w.]+ \[amdgpu\])\] \*ERROR\* "
@@ -25,12 +27,12 @@ def _ras(groups: dict[str, str]) -> Verdict | None:
     return event_code(groups["block"]), category
 
 
-def _named(code: str, category: Category, regex: str) -> Pattern:
+def _named(code: str, category: Category, regex: str, *, fold_s: float = FOLD_S) -> Pattern:
     def decide(groups: dict[str, str]) -> Verdict:
         driver = groups.get("driver", "amdgpu")
         return f"{'amdgpu' if driver == 'amdgpu' else 'hygpu'}_{code}", category
 
-    return row(code, category, regex, decide=decide)
+    return row(code, category, regex, fold_s=fold_s, decide=decide)
 
 
 AMD: tuple[Pattern, ...] = (
@@ -70,6 +72,17 @@ AMD: tuple[Pattern, ...] = (
         Category.HANG,
         rf"(?:{_DRIVER}|amdgpu: )(?:qcm fence wait loop timeout|[^\n]{{0,80}}Queue preemption "
         r"(?:failed|time out))",
+    ),
+    _named(
+        "smu_timeout",
+        Category.FIRMWARE,
+        rf"{_DRIVER}SMU: (?:I'm not done with your previous command|No response)",
+        fold_s=_SMU_FOLD_S,
+    ),
+    _named(
+        "ring_test_failed",
+        Category.HANG,
+        rf"{_DRIVER}(?:IB test failed on (?P<ring>\S+)|ib ring test failed) \((?P<status>-\d+)\)",
     ),
     _named("device_lost", Category.BUS, rf"{_DRIVER}device lost from bus"),
     _named(

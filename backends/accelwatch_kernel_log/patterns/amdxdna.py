@@ -26,7 +26,22 @@ AMDXDNA: tuple[Pattern, ...] = (
         rf"{_PREFIX}smu cmd (?P<command>\d+) (?:failed|timed out)",
     ),
     row("amdxdna_firmware_timeout", Category.FIRMWARE, rf"{_PREFIX}Wait for completion timeout"),
-    row("amdxdna_hang", Category.HANG, rf"{_PREFIX}Device isn't making progress"),
+    row(
+        "amdxdna_hang",
+        Category.HANG,
+        rf"{_PREFIX}(?:Device isn't making progress|TDR timeout detected)",
+    ),
+    row(
+        "amdxdna_resume_failed",
+        Category.FIRMWARE,
+        rf"{_PREFIX}(?:Resume failed(?:, ret|:)|reset failed:) (?P<error>-?\d+)",
+    ),
+    # A command may be refused for what a program asks: that alone is no fault of the device.
+    row(
+        "amdxdna_command_failed",
+        Category.OTHER,
+        rf"{_PREFIX}command opcode (?P<opcode>0x[0-9a-f]+) failed, status (?P<status>0x[0-9a-f]+)",
+    ),
     row(
         "amdxdna_page_fault",
         Category.APPLICATION,

@@ -4,7 +4,8 @@ from accelwatch.schema.event import Category
 from accelwatch_kernel_log.patterns.pattern import BDF, Pattern, Verdict, row
 
 _DRM = r"(?:\[drm(?::\w+(?: \[\w+\])?)?\] )?(?:\*ERROR\* )?"
-_I915 = rf"(?:i915 (?:{BDF}: )?)?{_DRM}(?:GT\d+: )?"
+# Intel's out-of-tree releases name the part of a GT in brackets.
+_I915 = rf"(?:i915 (?:{BDF}: )?)?{_DRM}(?:GT\d+(?:: | \[[A-Z ]{{1,32}}\] ))?"
 _XE = rf"xe {BDF}: {_DRM}(?:Tile\d+: )?(?:GT\d+: )?"
 _ANY = rf"(?P<driver>\w+) {BDF}: (?:\w+: )?{_DRM}"
 
@@ -28,12 +29,24 @@ INTEL: tuple[Pattern, ...] = (
     row(
         "i915_init_failed",
         Category.FIRMWARE,
-        rf"i915 {BDF}: {_DRM}Device initialization failed \((?P<error>-\d+)\)",
+        rf"i915 {BDF}: {_DRM}(?:Device initialization failed|GT\d+: Enabling uc failed) "
+        r"\((?P<error>-\d+)\)",
     ),
     row(
         "xe_page_fault",
         Category.APPLICATION,
         rf"{_XE}(?:Fault response: Unsuccessful|Engine memory (?:cat|CAT) error)",
+    ),
+    row(
+        "xe_guc_timeout",
+        Category.FIRMWARE,
+        rf"{_XE}(?:Timed out wait for G2H, fence|Schedule disable failed to respond"
+        r"|TLB invalidation fence timeout)",
+    ),
+    row(
+        "xe_forcewake_timeout",
+        Category.HANG,
+        rf"{_XE}Force wake domain (?P<domain>\d+) failed to ack (?P<action>wake|sleep)",
     ),
     row("xe_wedged", Category.HANG, rf"{_XE}CRITICAL: Xe has declared device \S+ as wedged"),
     row("drm_wedged", Category.HANG, rf"{_ANY}device wedged, needs recovery"),
@@ -107,12 +120,23 @@ INTEL: tuple[Pattern, ...] = (
     row(
         "i915_reset_failed",
         Category.HANG,
-        rf"{_I915}(?:(?P<engine>\w+) reset request timed out|GUC: Engine reset failed on )",
+        rf"{_I915}(?:(?P<engine>\w+) reset request timed out|GUC: Engine reset failed on "
+        r"|Failed to reset GuC, ret = (?P<error>-\d+))",
+    ),
+    row(
+        "i915_guc_timeout",
+        Category.FIRMWARE,
+        rf"{_I915}(?:(?:GUC: )?CT: No response for request|(?:TLB|tlb) invalidation response timed out)",
+    ),
+    row(
+        "i915_forcewake_timeout",
+        Category.HANG,
+        rf"{_I915}(?P<domain>\w+): timed out waiting for forcewake ack",
     ),
     row(
         "i915_wedged",
         Category.HANG,
         rf"{_I915}(?:GPU recovery (?:failed|timed out)|Failed to reset (?:chip|GPU)"
-        r"|[^\n]*(?:declared|GPU is) wedged)",
+        r"|[^\n]*(?:declared|declaring it|GPU is) wedged)",
     ),
 )

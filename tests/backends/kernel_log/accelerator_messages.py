@@ -110,6 +110,31 @@ AMD: list[Composed] = [
         Category.APPLICATION,
         "0000:c1:00.0",
     ),
+    (
+        f"{_AMD}SMU: I'm not done with your previous command: SMN_C2PMSG_66:0x00000012 "
+        "SMN_C2PMSG_82:0x00000005",
+        "amdgpu_smu_timeout",
+        Category.FIRMWARE,
+        "0000:c1:00.0",
+    ),
+    (
+        f"{_AMD}SMU: No response msg_reg: 12 resp_reg: 0",
+        "amdgpu_smu_timeout",
+        Category.FIRMWARE,
+        "0000:c1:00.0",
+    ),
+    (
+        "amdgpu 0000:c1:00.0: [drm:amdgpu_ib_ring_tests [amdgpu]] *ERROR* IB test failed on vpe (-110).",
+        "amdgpu_ring_test_failed",
+        Category.HANG,
+        "0000:c1:00.0",
+    ),
+    (
+        f"{_AMD}ib ring test failed (-110).",
+        "amdgpu_ring_test_failed",
+        Category.HANG,
+        "0000:c1:00.0",
+    ),
     (f"{_AMD}Fatal error during GPU init", "amdgpu_init_failed", Category.FIRMWARE, "0000:c1:00.0"),
     (
         "amdgpu 0000:c1:00.0: hw_init of IP block <psp> failed -22",
@@ -380,6 +405,57 @@ INTEL: list[Composed] = [
         "i915_wedged",
         Category.HANG,
         "0000:00:02.0",
+    ),
+    (
+        "i915 0000:00:02.0: [drm] *ERROR* GT0: Failed to initialize GPU, declaring it wedged!",
+        "i915_wedged",
+        Category.HANG,
+        "0000:00:02.0",
+    ),
+    (
+        "i915 0000:00:02.0: [drm] *ERROR* GT1: Enabling uc failed (-5)",
+        "i915_init_failed",
+        Category.FIRMWARE,
+        "0000:00:02.0",
+    ),
+    (
+        "i915 0000:00:02.0: [drm] *ERROR* GT0: Failed to reset GuC, ret = -110",
+        "i915_reset_failed",
+        Category.HANG,
+        "0000:00:02.0",
+    ),
+    *(
+        (f"i915 0000:30:00.0: [drm] {text}", "i915_guc_timeout", Category.FIRMWARE, "0000:30:00.0")
+        for text in (
+            "*ERROR* GT0 [GUC COMMUNICATION] CT: No response for request 0x5503 (fence 71)",
+            "*ERROR* GT0: GUC: CT: No response for request 0x1001 (fence 71)",
+            "tlb invalidation response timed out for seqno 3",
+            "*ERROR* GT0: TLB invalidation response timed out for seqno 3",
+        )
+    ),
+    *(
+        (
+            f"i915 0000:00:02.0: [drm] *ERROR* {domain}: timed out waiting for forcewake ack request.",
+            "i915_forcewake_timeout",
+            Category.HANG,
+            "0000:00:02.0",
+        )
+        for domain in ("vdbox0", "GT0 [GT OTHER] gt", "GT0: render")
+    ),
+    *(
+        (f"{_XE}*ERROR* {text}", "xe_guc_timeout", Category.FIRMWARE, "0000:03:00.0")
+        for text in (
+            "Tile0: GT1: Timed out wait for G2H, fence 412, action 3003, done no",
+            "GT0: TLB invalidation fence timeout, seqno=77 recv=76",
+            "TLB invalidation fence timeout, seqno=77 recv=76",
+            "Tile0: GT0: Schedule disable failed to respond, guc_id=3",
+        )
+    ),
+    (
+        f"{_XE}*ERROR* GT0: Force wake domain 0 failed to ack wake (-ETIMEDOUT) reg[0x130044] = 0x0",
+        "xe_forcewake_timeout",
+        Category.HANG,
+        "0000:03:00.0",
     ),
 ]
 
@@ -803,6 +879,145 @@ AMDXDNA: list[Composed] = [
         Category.APPLICATION,
         _XDNA_AT,
     ),
+    (
+        f"{_XDNA}[drm] *ERROR* aie2_sched_job_timedout: TDR timeout detected",
+        "amdxdna_hang",
+        Category.HANG,
+        _XDNA_AT,
+    ),
+    (
+        f"{_XDNA}[drm] *ERROR* aie2_send_mgmt_msg_wait: command opcode 0x2 failed, status 0x2000003",
+        "amdxdna_command_failed",
+        Category.OTHER,
+        _XDNA_AT,
+    ),
+    *(
+        (f"{_XDNA}[drm] *ERROR* {text}", "amdxdna_resume_failed", Category.FIRMWARE, _XDNA_AT)
+        for text in (
+            "amdxdna_pm_resume: Resume failed, ret -62",
+            "amdxdna_pm_resume: Resume failed: -62",
+            "aie4_reset: reset failed: -110, service offline",
+        )
+    ),
+]
+
+_VPU = "intel_vpu 0000:00:0b.0: "
+_VPU_AT = "0000:00:0b.0"
+
+INTEL_VPU: list[Composed] = [
+    (
+        f"{_VPU}Failed to initialize VPU device: -2",
+        "intel_vpu_init_failed",
+        Category.FIRMWARE,
+        _VPU_AT,
+    ),
+    (
+        f"{_VPU}[drm] *ERROR* ivpu_boot(): Failed to boot the firmware: -110",
+        "intel_vpu_init_failed",
+        Category.FIRMWARE,
+        _VPU_AT,
+    ),
+    *(
+        (
+            f"{_VPU}[drm] *ERROR* ivpu_resume(): Failed to {step}: -110",
+            "intel_vpu_resume_failed",
+            Category.FIRMWARE,
+            _VPU_AT,
+        )
+        for step in ("resume", "resume the FW", "resume NPU", "set RESUME state")
+    ),
+    (
+        f"{_VPU}[drm] *ERROR* ivpu_job_timeout_work(): TDR detected, timeout 2000 ms",
+        "intel_vpu_hang",
+        Category.HANG,
+        _VPU_AT,
+    ),
+    (
+        f"{_VPU}[drm] *ERROR* ivpu_job_timeout_work(): Job timeout detected, heartbeat not progressed",
+        "intel_vpu_hang",
+        Category.HANG,
+        _VPU_AT,
+    ),
+    (
+        f"{_VPU}[drm] *ERROR* ivpu_pm_trigger_recovery(): Recovery triggered by TDR",
+        "intel_vpu_recovery",
+        Category.HANG,
+        _VPU_AT,
+    ),
+    (
+        f"{_VPU}[drm] *ERROR* ivpu_pm_recovery_work(): Recovering the NPU (reset #3)",
+        "intel_vpu_recovery",
+        Category.HANG,
+        _VPU_AT,
+    ),
+    (
+        f"{_VPU}[drm] *ERROR* ivpu_mmu_dump_event(): MMU EVTQ: 0x10 (Translation fault) SSID: 3 SID: 0, "
+        "e[2] 00000000, e[3] 00000208, in addr: 0x88988000, fetch addr: 0x0",
+        "intel_vpu_mmu_fault",
+        Category.APPLICATION,
+        _VPU_AT,
+    ),
+]
+
+_QAIC = "qaic 0000:81:00.0: "
+_QAIC_AT = "0000:81:00.0"
+
+
+def _ras_of_qaic(description: str, code: str, category: Category) -> Composed:
+    text = (
+        f"{_QAIC}RAS event.\nClass:Fatal\nDescription:{description}\n"
+        "Error Threshold for this report 1\nSyndrome:\n    0x1"
+    )
+    return text, code, category, _QAIC_AT
+
+
+QAIC: list[Composed] = [
+    _ras_of_qaic("Uncorrectable error from DDR", "qaic_ras_ddr", Category.MEMORY_FATAL),
+    _ras_of_qaic("Correctable error from DDR", "qaic_ras_ddr", Category.MEMORY_CONTAINED),
+    _ras_of_qaic(
+        "Uncorrectable Non-Fatal error from NSP Memory",
+        "qaic_ras_nsp_memory",
+        Category.MEMORY_CONTAINED,
+    ),
+    _ras_of_qaic(
+        "Uncorrectable error from SoC Memory", "qaic_ras_soc_memory", Category.MEMORY_FATAL
+    ),
+    _ras_of_qaic("Correctable error from PCIE", "qaic_ras_pcie", Category.LINK),
+    _ras_of_qaic("Uncorrectable error from PCIE", "qaic_ras_pcie", Category.BUS),
+    _ras_of_qaic(
+        "Uncorrectable error from System Bus source 2", "qaic_ras_system_bus", Category.BUS
+    ),
+    _ras_of_qaic(
+        "Correctable error from System Bus source 1", "qaic_ras_system_bus", Category.OTHER
+    ),
+    _ras_of_qaic(
+        "Correctable error from Temperature Sensors", "qaic_ras_temperature", Category.THERMAL
+    ),
+    (
+        f"{_QAIC}Fatal error received from device. Attempting to recover",
+        "qaic_fatal_error",
+        Category.FIRMWARE,
+        _QAIC_AT,
+    ),
+    (
+        f"{_QAIC}qaic_mhi_probe: Control protocol version (6.0) not supported. Supported version is "
+        "(5.0). Ret: 0",
+        "qaic_firmware_incompatible",
+        Category.FIRMWARE,
+        _QAIC_AT,
+    ),
+    (
+        f"{_QAIC}mhi_async_power_up failed after reset -5",
+        "qaic_start_failed",
+        Category.FIRMWARE,
+        _QAIC_AT,
+    ),
+    (
+        f"{_QAIC}mhi_prepare_for_power_up failed -12",
+        "qaic_start_failed",
+        Category.FIRMWARE,
+        _QAIC_AT,
+    ),
 ]
 
 NVGPU: list[Composed] = [
@@ -837,5 +1052,7 @@ ACCELERATORS = [
     *NEURON,
     *TENSTORRENT,
     *AMDXDNA,
+    *INTEL_VPU,
+    *QAIC,
     *NVGPU,
 ]

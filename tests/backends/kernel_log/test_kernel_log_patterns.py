@@ -57,6 +57,10 @@ def test_fault(text: str, code: str, category: Category, subject: str) -> None:
         "tenstorrent 0000:41:00.0: Failed to set ARC watchdog timeout (this is normal for old FW)",
         "tenstorrent 0000:41:00.0: ARC message queue not available (this is normal for old FW)",
         "amdxdna 0000:c6:00.1: enabling device (0000 -> 0002)",
+        "intel_vpu 0000:00:0b.0: [drm] *ERROR* ivpu_ipc_send_receive_internal(): IPC receive failed: "
+        "type VPU_JSM_MSG_SSID_RELEASE, ret -74]",
+        "intel_vpu 0000:00:0b.0: [drm] Scheduler mode: OS",
+        "qaic 0000:81:00.0: Dropping non-PUSH RAS message",
         "oom_reaper: reaped process 9 (x), now anon-rss:0kB",
         "nfs: mount request",
         "EXT4-fs (sda2): mounted filesystem with ordered data mode",
@@ -77,6 +81,13 @@ def test_unit_and_link_of_a_link_fault() -> None:
     assert found is not None
     assert found.category is Category.LINK_FATAL
     assert (found.detail["unit"], found.detail["link"]) == ("RLW_REMAP", "02")
+
+
+def test_a_management_unit_that_hangs_is_reported_less_often_than_it_is_polled() -> None:
+    """Every few seconds, for hours."""
+    found = find(f"{AMD}SMU: No response msg_reg: 12 resp_reg: 0", PATTERNS)
+    assert found is not None
+    assert found.fold_s >= 60
 
 
 def test_codes_that_nobody_documented_are_never_fatal() -> None:
@@ -147,6 +158,7 @@ def test_page_names_every_code_with_its_category() -> None:
         "ras_other",
         "hygpu_",
         "xe_hardware_error",
+        "qaic_ras_",
     )
     for _, code, category, _ in FAULTS:
         if not code.startswith(families):
