@@ -23,7 +23,7 @@ from support.servers.ports import free_port
 CLOSED = ["<&-", "2>&-", "<&- 2>&-"]
 BEGUN = """
 import os, sys
-from accelwatch.cli.startup.standard_files import open_missing
+from accelwatch.cli.startup.main import open_missing
 open_missing()
 opened = os.open(os.devnull, os.O_RDONLY)
 os.write({told}, f"{{opened}} {{sys.stdin is None}} {{sys.stdout is None}}".encode())

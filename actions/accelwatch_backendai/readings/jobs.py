@@ -7,7 +7,7 @@ import msgspec
 
 from accelwatch.action.intent import Intent, IntentKind, JobKey
 from accelwatch.action.kit.effects import Reading
-from accelwatch.action.observed import JobState
+from accelwatch.action.observed import JobObservation, JobState
 from accelwatch.api_client.backendai.errors import BackendAiRefusedError
 from accelwatch_backendai.answers import is_final, unavailable_if_unread
 from accelwatch_backendai.api.agents import Agent, agents_by_id
@@ -21,8 +21,8 @@ from accelwatch_backendai.api.sessions import (
 )
 from accelwatch_backendai.api.tags import first_of
 from accelwatch_backendai.api.waiting import why_pending
+from accelwatch_backendai.checkpoint_patterns import of_project
 from accelwatch_backendai.observed_context import AGENT, OFF, agent_of
-from accelwatch_backendai.readings.checkpoints import with_checkpoint
 from accelwatch_backendai.rows import Access
 from accelwatch_backendai.sessions.dependents import dependents_text
 from accelwatch_backendai.sessions.job_view import (
@@ -45,6 +45,8 @@ _CREATES = (IntentKind.MOVE_JOB, IntentKind.RESTORE_JOB)
 
 # Where it may be ended, on which others may depend.
 _ENDS = (IntentKind.MOVE_JOB, IntentKind.CANCEL_JOB)
+# Of a project: no part of a path that leads elsewhere.
+_NO_FOLDER = ("", ".", "..")
 
 
 async def read_job(access: Access, intent: Intent, own: Mapping[str, str]) -> Reading:
@@ -158,3 +160,19 @@ async def _without_power(
     )
     off = await asyncio.gather(*map(access.power.is_off, requested))
     return frozenset(agent for agent, is_off in zip(requested, off, strict=True) if is_off)
+
+
+async def with_checkpoint(
+    access: Access, job: JobObservation, head: Session | None
+) -> JobObservation:
+    """A job with what a search for its checkpoints finds, by the name of its newest session."""
+    options = access.options.checkpoints
+    if options is None or head is None or "/" in head.project or head.project in _NO_FOLDER:
+        return job
+    searched = of_project(options, head.project)
+    output = await access.checkpoints.output(searched.search(head.name))
+    if not output:
+        return job
+    checkpoint, _ = searched.read(output)
+    step = searched.step_of(head.name, checkpoint)
+    return msgspec.structs.replace(job, checkpoint=checkpoint, step=step)

@@ -7,7 +7,9 @@ from msgspec import inspect
 from accelwatch.config.forms import duration_text
 from accelwatch.config.layers import Effective, leaves
 from accelwatch.config.model import Settings
-from accelwatch.config.secret import without_secrets
+from accelwatch.plugins.options import secret_key
+
+HIDDEN = "<hidden>"
 
 
 def shown(effective: Effective[Settings]) -> str:
@@ -46,3 +48,15 @@ def _text(value: object, field_type: inspect.Type) -> str:
     plain = without_secrets(msgspec.to_builtins(value))
     text = yaml.safe_dump(plain, default_flow_style=True, width=10_000)
     return text.removesuffix("\n").removesuffix("\n...")
+
+
+def without_secrets(value: object) -> object:
+    """The value with whatever stands under a secret's name hidden."""
+    if isinstance(value, dict):
+        return {
+            key: HIDDEN if secret_key(str(key)) else without_secrets(item)
+            for key, item in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [without_secrets(item) for item in value]
+    return value

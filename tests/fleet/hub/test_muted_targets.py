@@ -7,8 +7,8 @@ import pytest
 from accelwatch.alerting.incidents.model.muting import Muting
 from accelwatch.alerting.incidents.model.silence import Maintenance, Silence, matchers
 from accelwatch.base.slices import LongWork
+from accelwatch.fleet.api.metrics_pages import TargetOutages
 from accelwatch.fleet.api.muted_targets import MutedTargets, muted_series
-from accelwatch.fleet.api.target_outages import TargetOutages
 from support.fleet.manual_fleet import Bench
 from support.machines import composed as machines
 

@@ -1,6 +1,6 @@
 """Which targets a hub's /metrics has as part of an outage, and of which one."""
 
-from accelwatch.fleet.api.target_outages import TargetOutages
+from accelwatch.fleet.api.metrics_pages import TargetOutages
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.schema.timestamps import timestamp
 from support.fleet.manual_fleet import Bench

@@ -8,11 +8,10 @@ import pytest
 from accelwatch.fleet.dialects import ForeignReader
 from accelwatch.fleet.follow.access import BoundAccess
 from accelwatch.fleet.follow.failures.faults import TargetFault
-from accelwatch.fleet.follow.first_request import FirstRequest
 from accelwatch.fleet.follow.follow import Follower, Rounds
 from accelwatch.fleet.follow.frames import Received
 from accelwatch.fleet.follow.poll import Exposed
-from accelwatch.fleet.follow.session import Client
+from accelwatch.fleet.follow.session import Client, FirstRequest
 from accelwatch.fleet.hub.foreign import foreign_reader
 from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.fleet.target import Target, targets_of

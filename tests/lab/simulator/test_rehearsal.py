@@ -8,8 +8,8 @@ from msgspec import structs
 from accelwatch.fleet.state.inventory.file import InventoryFile
 from accelwatch_lab.scenario.effects import events_of
 from accelwatch_lab.scenario.faults import NODE_KINDS, FaultKind
-from accelwatch_lab.simulator.demo.prior_inventory import write_inventory
 from accelwatch_lab.simulator.demo.rehearsal import ALL_THERE_S, demo_events, hung_nodes, rehearsal
+from accelwatch_lab.simulator.demo.stage import write_inventory
 from accelwatch_lab.simulator.fleet import Fleet
 from accelwatch_lab.simulator.nodes import FleetSize, build
 from support.machines import composed as machines

@@ -19,7 +19,6 @@ def main() -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     from accelwatch.cli.startup.commands import Collector
     from accelwatch.cli.startup.routing import early_collector, with_command
-    from accelwatch.cli.startup.standard_files import open_missing
 
     open_missing()
     argv = with_command(sys.argv[1:])
@@ -61,3 +60,19 @@ def _version() -> int:
             error.exit_code
         )  # Python would try the same text again, and end with a code of its own
     return 0
+
+
+def open_missing() -> None:
+    """Have descriptors 0 to 2 lead somewhere.
+
+    Whatever was opened next would be one of them otherwise: a pipe between our processes, which a child
+    mistakes for its own output and closes. Call it before anything is opened. Messages then go nowhere
+    without a word, while `sys.stdin` and `sys.stdout` stay None: data that nobody gets is an error.
+    """
+    for standard in (0, 1, 2):
+        try:
+            os.fstat(standard)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the least that is free
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115

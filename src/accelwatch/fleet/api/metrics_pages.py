@@ -1,6 +1,6 @@
 """What Prometheus scrapes of a hub: its own series, and where it is enabled all devices' families."""
 
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable, Collection, Iterator
 from typing import TYPE_CHECKING
 
 from accelwatch.base.errors import UnmetError
@@ -8,7 +8,8 @@ from accelwatch.exposition.text import OPENMETRICS, TEXT
 from accelwatch.fleet.api.fleet_counts import FleetCounts
 from accelwatch.fleet.api.muted_targets import MutedTargets, muted_series
 from accelwatch.fleet.api.own import RenderOwn, own_series
-from accelwatch.fleet.api.target_outages import TargetOutages
+from accelwatch.fleet.api.summaries import node_health
+from accelwatch.fleet.outages import outages
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
@@ -21,6 +22,36 @@ if TYPE_CHECKING:
     from accelwatch.fleet.api.store_pages import PeerPages
 
 _SCRAPED = ("text/plain", "application/openmetrics-text")
+
+
+class TargetOutages:
+    """Which targets are part of an outage, and of which one; for one event loop."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+        # By node, the start of the outage that it was part of at the last call.
+        self._since: dict[str, str] = {}
+
+    def series(self, muted: Collection[str] = ()) -> dict[Series, Number]:
+        """1 for each target of an outage; `muted` are nodes that nobody is to be paged about.
+
+        An outage has the same `since` until it is over, also when the node that stopped first is back:
+        with another one it would be another alert. Targets that never answered are left out, since
+        these have no begin; an alert on them would stand for ever, and they are down one by one.
+        """
+        fleet = self._fleet
+        counted = [
+            node_health(fleet, node)
+            for node in fleet.nodes.values()
+            if node.sources and node.name not in muted
+        ]
+        since: dict[str, str] = {}
+        for outage, nodes in outages(counted, len(fleet.nodes), fleet.clock.wall()):
+            if outage.since is not None:
+                existing = (self._since[name] for name in nodes if name in self._since)
+                since.update(dict.fromkeys(nodes, min(existing, default=outage.since)))
+        self._since = since
+        return {("fleet_target_outage", name, started): 1 for name, started in since.items()}
 
 
 class MetricsPages:

@@ -7,11 +7,38 @@ from accelwatch.base.errors import ConfigError
 from accelwatch.fleet.follow.access import Ticket, Tickets
 from accelwatch.fleet.follow.failures.failure_log import FailureLog
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
-from accelwatch.fleet.follow.first_request import FirstRequest
 from accelwatch.fleet.follow.http.connector import Connector
 from accelwatch.fleet.follow.turn import Turn
 from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.fleet.target import Target
+
+# Targets that had no stream before others get a request for a page first.
+_ENOUGH = 10
+# And so many times as many as had one.
+_SHARE = 9
+
+
+class FirstRequest:
+    """Whether new targets of a client get a request for a stream first, or for a page.
+
+    A target without a stream costs two requests, and often two connections, for an exporter that
+    answers every request sends a page that nobody reads.
+    """
+
+    def __init__(self) -> None:
+        self._streams = self._pages = 0
+
+    @property
+    def page(self) -> bool:
+        """Whether to request a page first."""
+        return self._pages >= max(_ENOUGH, _SHARE * self._streams)
+
+    def record_outcome(self, *, streams: bool) -> None:
+        """A new target turned out to have a stream, or none."""
+        if streams:
+            self._streams += 1
+        else:
+            self._pages += 1
 
 
 class Client:

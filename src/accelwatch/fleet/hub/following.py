@@ -2,24 +2,27 @@
 
 import logging
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from accelwatch.base.clock import Clock
 from accelwatch.fleet.dialects.base.precedence import precedence
 from accelwatch.fleet.follow.access import BoundAccess
-from accelwatch.fleet.follow.follow import MakeReader
+from accelwatch.fleet.follow.follow import Following, MakeFollowing, MakeReader, Sink
 from accelwatch.fleet.follow.followers import Followers
 from accelwatch.fleet.follow.poll import ReadExposition
 from accelwatch.fleet.follow.session import Client
-from accelwatch.fleet.hub.by_ssh import by_ssh
 from accelwatch.fleet.hub.fleet_sink import FleetSink
 from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.fleet.target import Target
+from accelwatch.fleet.target import SSH, Target
 from accelwatch.fleet.targets.discovery import MakeDiscoverer, discoverers, without_credentials
 from accelwatch.fleet.targets.watch import TargetWatch
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 from accelwatch.web.http.stream import ALERTING, HUB_HEADER
+
+if TYPE_CHECKING:
+    from accelwatch.fleet.ssh.transport import SshTransport
 
 logger = logging.getLogger(__name__)
 
@@ -142,3 +145,29 @@ def _reading(settings: HubSettings) -> tuple[object, ...]:
 def _alerts(settings: HubSettings) -> bool:
     """Whether a hub notifies people of incidents, so that the agents it follows need not."""
     return settings.rules.any and bool(settings.alerts.sinks)
+
+
+def by_ssh(settings: HubSettings, client: Client, sink: Sink) -> MakeFollowing:
+    """Makes followers of the targets that ssh reaches; nothing of ssh is loaded for others."""
+    transport: SshTransport | None = None
+
+    def make(target: Target) -> Following | None:
+        nonlocal transport
+        if target.scheme != SSH:
+            return None
+        from accelwatch.fleet.ssh.follow import SshFollower
+        from accelwatch.fleet.ssh.transport import SshTransport
+
+        if transport is None:
+            scrape = settings.scrape
+            limit_bytes = scrape.body_size_limit_bytes
+            transport = SshTransport(
+                settings.ssh,
+                limit_bytes,
+                scrape.max_backoff_s,
+                client.reading,
+                failures=client.failures,
+            )
+        return SshFollower(transport, target, sink)
+
+    return make

@@ -12,12 +12,13 @@ from accelwatch.fleet.hub.model import HubSettings, load_settings
 from accelwatch.fleet.hub_client.local_hub.embedded import serve
 from accelwatch.fleet.hub_client.local_hub.inventory_folder import InventoryFolder
 from accelwatch.fleet.hub_client.local_hub.lifetime import Lifetime
+from accelwatch.fleet.state.inventory.file import Changes, Expected, InventoryFile
 from accelwatch.web.sockets.listeners import open_tcp
-from accelwatch_lab.simulator.demo.prior_inventory import write_inventory
+from accelwatch_lab.scenario.faults import NODE_KINDS
 from accelwatch_lab.simulator.demo.rehearsal import rehearsal
 from accelwatch_lab.simulator.exporters.exposition import Render
 from accelwatch_lab.simulator.fleet import Fleet
-from accelwatch_lab.simulator.nodes import FleetSize, build
+from accelwatch_lab.simulator.nodes import FleetSize, Node, build
 from accelwatch_lab.simulator.serving.server import SimulatorServer
 from accelwatch_lab.simulator.serving.targets import targets, write_targets
 
@@ -77,3 +78,34 @@ def _settings(file: Path, rules: RuleSettings) -> HubSettings:
     followed = msgspec.structs.replace(settings.targets, files=(str(file),))
     scrape = msgspec.structs.replace(settings.scrape, timeout_s=_SCRAPE_S, max_backoff_s=_SCRAPE_S)
     return msgspec.structs.replace(settings, targets=followed, scrape=scrape, rules=rules)
+
+
+def write_inventory(fleet: Fleet, folder: Path) -> None:
+    """Write what a hub would know that had followed the fleet from its beginning. Raises InventoryError.
+
+    A hub that begins beside faults which have been there for a while would else say of silent nodes
+    that they had never answered, and nothing of their devices.
+    """
+    changes = Changes()
+    for node in fleet.nodes:
+        last_seen = fleet.start + _silent_since_s(fleet, node)
+        changes.updated[node.name] = Expected(first_seen=fleet.start, last_seen=last_seen)
+        changes.added += [(node.name, unit.device, fleet.start) for unit in node.units]
+    file = InventoryFile(folder)
+    try:
+        file.write(changes)
+    finally:
+        file.close()
+
+
+def _silent_since_s(fleet: Fleet, node: Node) -> float:
+    """Seconds of the scenario, which has just started: below 0 for a node that is silent already."""
+    if fleet.condition(node, fleet.instant_at(0.0)).refusal is None:
+        return 0.0
+    since = [
+        now.since_s
+        for fault in fleet.scenario.faults
+        if node.name in fault.nodes and fault.spec.kind in NODE_KINDS
+        if (now := fault.state_at(0.0)) is not None and now.active
+    ]
+    return min(since, default=0.0)

@@ -8,13 +8,15 @@ from typing import Protocol
 
 from accelwatch_lab.cluster.kubernetes.api_server.cluster import Cluster
 from accelwatch_lab.cluster.kubernetes.api_server.controllers.budgets import BudgetController
-from accelwatch_lab.cluster.kubernetes.api_server.controllers.collection import GarbageCollector
+from accelwatch_lab.cluster.kubernetes.api_server.controllers.collection import (
+    GarbageCollector,
+    PodCollector,
+)
 from accelwatch_lab.cluster.kubernetes.api_server.controllers.device_taints import (
     DeviceTaintEviction,
 )
 from accelwatch_lab.cluster.kubernetes.api_server.controllers.jobs import JobController
 from accelwatch_lab.cluster.kubernetes.api_server.controllers.lifecycle import NodeLifecycle
-from accelwatch_lab.cluster.kubernetes.api_server.controllers.pod_collection import PodCollector
 from accelwatch_lab.cluster.kubernetes.api_server.controllers.taint_eviction import TaintEviction
 
 # How often deadlines are checked; they are of seconds and minutes.
