@@ -127,6 +127,17 @@ nvrx: $(STAMP)
 		&& $(BIN)/python -m zipfile -e "$$fetched"/*.whl "$$fetched/all" \
 		&& mkdir -p "$$(dirname "$(NVRX_FOLDER)")" && mv "$$fetched/all" "$(NVRX_FOLDER)"; }
 
+# PyTorch for examples/torchrun-elastic, installed once into the user's cache: the default index's wheel, with NVIDIA's
+# libraries several GB, which a machine without a GPU does not use.
+.PHONY: torch
+TORCH_VERSION := $(shell sed -n 's/^TORCH_VERSION = "\(.*\)"/\1/p' tests/examples/test_torchrun_elastic.py)
+TORCH_FOLDER = $${XDG_CACHE_HOME:-$$HOME/.cache}/accelwatch/torch/$(TORCH_VERSION)
+torch: $(STAMP)
+	@test -e "$(TORCH_FOLDER)/.installed" || { $(PYTHON) -m venv --clear "$(TORCH_FOLDER)" \
+		&& "$(TORCH_FOLDER)/bin/python" -m pip --disable-pip-version-check --quiet install torch==$(TORCH_VERSION) numpy \
+		&& touch "$(TORCH_FOLDER)/.installed"; }
+	$(BIN)/pytest tests/examples/test_torchrun_elastic.py
+
 # The Helm chart's tests with helm, built once from its Go module into the user's cache: two minutes of CPU.
 .PHONY: helm
 HELM_VERSION := $(shell sed -n 's/^VERSION = "\(.*\)"/\1/p' tests/examples/test_helm_chart.py)
