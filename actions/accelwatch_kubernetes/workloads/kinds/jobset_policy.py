@@ -1,6 +1,7 @@
 """What a JobSet makes of a child Job that fails: failurePolicy with its rules and limits. Pure.
 
-Source: jobset.x-k8s.io/v1alpha2 of JobSet 0.12, types and failure policy of its controller.
+Source: jobset.x-k8s.io/v1alpha2 of JobSet 0.12, types, failure policy and in-place restart of its
+controller, and its restart agent.
 """
 
 import msgspec
@@ -10,6 +11,8 @@ from accelwatch_kubernetes.workloads.kinds.outcome import Departure, Fate, Outco
 
 # Of a pod or child Job: which of the JobSet's replicatedJobs it is of.
 REPLICATED_JOB = "jobset.sigs.k8s.io/replicatedjob-name"
+# On a JobSet: its restart agents let the pods start at once, and restart none.
+DISABLED = "jobset.sigs.k8s.io/disable-in-place-restart"
 _DEFAULT_ACTION = "RestartJobSet"
 _UNKNOWN_RULE = "FailJobSet"
 
@@ -32,10 +35,7 @@ def evaluate_jobset(jobset: Workload, departure: Departure, below: Outcome) -> O
     """Whether only the pods are replaced, all Jobs restart, or the JobSet is failed."""
     strategy = jobset.text("spec.failurePolicy.restartStrategy")
     if below.fate not in (Fate.FAILED, Fate.ENDANGERED):
-        if strategy == "InPlaceRestart":
-            text = f"{below.text}; the JobSet restarts its other pods in place (InPlaceRestart)"
-            return Outcome(fate=Fate.RESTARTED, text=text)
-        return below
+        return _in_place(jobset, below) if strategy == "InPlaceRestart" else below
     if jobset.value("spec.failurePolicy") is None:
         outcome = _failed(
             below, "the JobSet has no failurePolicy: one failed Job fails it for good"
@@ -45,6 +45,26 @@ def evaluate_jobset(jobset: Workload, departure: Departure, below: Outcome) -> O
     if outcome.fate is Fate.FAILED and below.fate is Fate.ENDANGERED:
         return Outcome(fate=Fate.ENDANGERED, text=outcome.text, reason=outcome.reason)
     return outcome
+
+
+def _in_place(jobset: Workload, below: Outcome) -> Outcome:
+    """The pod that replaces it comes with the next attempt, which the others have to reach.
+
+    Before the first attempt of all pods is complete nothing is counted, and nobody restarts.
+    """
+    if DISABLED in jobset.metadata.annotations:
+        return below
+    attempt = jobset.number("status.currentInPlaceRestartAttempt")
+    limit = jobset.number("spec.failurePolicy.maxRestarts") or 0
+    text = f"{below.text}; the JobSet restarts its other pods in place (InPlaceRestart"
+    if attempt is None:
+        return Outcome(fate=Fate.RESTARTED, text=f"{text})")
+    together = jobset.number("status.restarts") or 0
+    # Attempts count restarts of the whole JobSet too, of which some do not count.
+    spent = attempt - (together - (jobset.number("status.restartsCountTowardsMax") or 0))
+    if spent >= limit:
+        return _failed(below, _spent(spent, limit))
+    return Outcome(fate=Fate.RESTARTED, text=f"{text}, {spent + 1} of maxRestarts {limit})")
 
 
 def _action(jobset: Workload, departure: Departure, reason: str) -> str:
@@ -70,9 +90,7 @@ def _by_action(action: str, jobset: Workload, strategy: str, below: Outcome) -> 
     limited = not action.endswith("AndIgnoreMaxRestarts")
     spent, limit = spent_restarts(jobset), jobset.number("spec.failurePolicy.maxRestarts") or 0
     if limited and spent >= limit:
-        return _failed(
-            below, f"the JobSet is failed for good ({spent} of maxRestarts {limit} are spent)"
-        )
+        return _failed(below, _spent(spent, limit))
     count = f" ({spent + 1} of maxRestarts {limit})" if limited else ""
     if action.startswith("RestartJobSet"):
         when = "once all its old pods are gone" if strategy == "BlockingRecreate" else "job by job"
@@ -104,6 +122,10 @@ def _of_jobs(jobset: Workload, name: str) -> int:
         for count in counts
         if isinstance(count, int)
     )
+
+
+def _spent(spent: int, limit: int) -> str:
+    return f"the JobSet is failed for good ({spent} of maxRestarts {limit} are spent)"
 
 
 def _failed(below: Outcome, text: str) -> Outcome:

@@ -65,6 +65,43 @@ def test_in_place_all_pods_restart_though_no_job_fails() -> None:
 
 
 @pytest.mark.parametrize(
+    ("status", "fate"),
+    [
+        ({"currentInPlaceRestartAttempt": 0}, Fate.RESTARTED),
+        ({"currentInPlaceRestartAttempt": 1}, Fate.RESTARTED),
+        ({"currentInPlaceRestartAttempt": 2}, Fate.FAILED),
+        # Two of three attempts were restarts of the whole JobSet that do not count.
+        ({"currentInPlaceRestartAttempt": 3, "restarts": 2}, Fate.RESTARTED),
+        (
+            {"currentInPlaceRestartAttempt": 3, "restarts": 2, "restartsCountTowardsMax": 1},
+            Fate.FAILED,
+        ),
+    ],
+)
+def test_in_place_an_eviction_is_one_of_the_jobsets_restarts(status: Object, fate: Fate) -> None:
+    jobset = _jobset({"maxRestarts": 2, "restartStrategy": "InPlaceRestart"}, status)
+    assert _fate(plain_job(backoffLimit=6), jobset) is fate
+
+
+def test_in_place_the_plan_says_which_restart_an_eviction_is() -> None:
+    policy = {"maxRestarts": 3, "restartStrategy": "InPlaceRestart"}
+    job = plain_job(backoffLimit=6)
+    jobset = _jobset(policy, {"currentInPlaceRestartAttempt": 1})
+    result = consequences(lineage(job, jobset), leaving(), pods())
+    assert result.text.endswith("in place (InPlaceRestart, 2 of maxRestarts 3)")
+    jobset = _jobset(policy, {"currentInPlaceRestartAttempt": 3})
+    result = consequences(lineage(job, jobset), leaving(), pods())
+    assert "the JobSet is failed for good (3 of maxRestarts 3 are spent)" in result.text
+    assert result.refusal
+
+
+def test_where_in_place_restart_is_switched_off_only_the_pod_is_replaced() -> None:
+    jobset = _jobset({"maxRestarts": 0, "restartStrategy": "InPlaceRestart"})
+    jobset["metadata"]["annotations"] = {"jobset.sigs.k8s.io/disable-in-place-restart": ""}
+    assert _fate(plain_job(backoffLimit=6), jobset) is Fate.REPLACED
+
+
+@pytest.mark.parametrize(
     ("policy", "status"),
     [
         (None, {}),
