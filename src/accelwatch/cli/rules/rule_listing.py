@@ -33,7 +33,7 @@ def rules_list(
     Raises ConfigError.
     """
     named = bool(files or packs)
-    given = [_row(rule) for rule in load_rules(files, packs).rules.values()] if named else []
+    of_files = [_row(rule) for rule in load_rules(files, packs).rules.values()] if named else []
     try:
         loaded = _loaded_rules(hub)
     except AccelwatchError as error:
@@ -41,8 +41,8 @@ def rules_list(
         shown = "" if named else "these are the rules that are shipped, and "
         complain(f"{error}; so {shown}which are loaded or switched off is not known")
     if loaded is None and not named:
-        given = [_row(rule) for rule in load_rules(files, packs).rules.values()]
-    rows = given if named or loaded is None else [_loaded_row(row) for row in loaded.values()]
+        of_files = [_row(rule) for rule in load_rules(files, packs).rules.values()]
+    rows = of_files if named or loaded is None else [_loaded_row(row) for row in loaded.values()]
     for row in rows:
         status = None if loaded is None else loaded.get(str(row["id"]))
         row["loaded"] = None if loaded is None else status is not None
