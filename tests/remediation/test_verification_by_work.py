@@ -610,6 +610,39 @@ def test_an_idle_node_that_passes_with_another_peer_clears_itself_and_names_the_
     assert ground.state.tests["n02"].runs["pair"].failed
 
 
+@pytest.mark.parametrize(
+    ("measured", "figures"),
+    [
+        # The test prints another unit since a change.
+        (Measured(900.0, "images_per_second"), (50, 50, 50)),
+        # The nodes that had measured are gone: nobody knows how much it has to be.
+        (gb(45), ()),
+    ],
+    ids=["another unit", "no median"],
+)
+def test_a_pass_that_was_not_compared_names_no_peer(
+    measured: Measured, figures: tuple[float, ...]
+) -> None:
+    ground = _ready("n01", "n02", "n03")
+    with_figures(ground, 50, 50, 50)
+    tests = ground.state.tests
+    ground.settings = settings(BY_PEERS)
+    ground.wait(10, every=1)
+    assert [(one.node, one.peer) for one in idle(ground)] == [("n01", "n02")]
+    only(ground, "n01", "n03")
+    ground.end_chore(Kind.TEST, measured=gb(12))
+    if not figures:
+        left = {name: of for name, of in ground.state.tests.items() if name not in tests}
+        ground.state = msgspec.structs.replace(ground.state, tests=left)
+    ground.wait(3800, every=60)
+    assert [(one.node, one.peer) for one in idle(ground)][1:] == [("n01", "n03")]
+    ground.end_chore(Kind.TEST, measured=measured)
+    assert [text for text in alerts(ground) if "may be slow" in text] == []
+    # It is tested beside another node than n02 next, and decided then.
+    assert ground.state.tests["n01"].runs["pair"].failed_with == "n02"
+    assert "n02" not in ground.state.tests
+
+
 def test_an_idle_node_that_fails_with_two_peers_is_reported() -> None:
     ground = _failed_with_a_peer()
     ground.end_chore(Kind.TEST, measured=gb(13))

@@ -22,6 +22,7 @@ from accelwatch.remediation.policy.plan.tests.idle_guards import guards_of_idle,
 from accelwatch.remediation.policy.plan.tests.peers import Peer, peer_of
 from accelwatch.remediation.policy.plan.tests.results import (
     is_busy,
+    is_compared,
     record,
     record_blame,
     record_other_peer,
@@ -171,7 +172,7 @@ def idle_tested(ctx: StepContext, key: str, pursued: Pursued) -> None:
         if is_new:
             ctx.call(f"the idle node {node}: {result.text}", node)
     elif result.passed:
-        if doubted and result.peer:
+        if doubted and result.peer and is_compared(ctx, result):
             ctx.call(record_blame(ctx, node, doubted, result), node)
     elif not doubted and _has_other_peer(ctx, node, pursued):
         # Which of the two is to blame is not known before it was tested with another one.

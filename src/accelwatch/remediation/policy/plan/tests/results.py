@@ -79,6 +79,14 @@ def _compared(
     return replace(base, passed=passed, text=text, floor=floor.value, floor_of=floor.text)
 
 
+def is_compared(ctx: CaseView, result: VerificationResult) -> bool:
+    """Whether its figure was compared with a floor, or the test needs none.
+
+    A pass without says nothing of how fast the nodes are: it begins a median.
+    """
+    return result.floor is not None or not ctx.settings.test_settings(result.test).has_floor
+
+
 def _names(ctx: CaseView, name: str) -> tuple[str, ...]:
     """The scheduler's name of a node and the hub's; empty without a node."""
     return (name, ctx.hub_name(name)) if name else ()
@@ -123,7 +131,10 @@ def record(ctx: StepContext, node: str, pursued: Pursued, result: VerificationRe
     changes: dict[str, object] = {"tried": intent.asked}
     if decided:
         failed = "" if result.passed else result.text
-        changes |= {"ended": ctx.now, "failed": failed, "failed_with": "", "not_run": ""}
+        changes |= {"ended": ctx.now, "failed": failed, "not_run": ""}
+        # What was not compared does not decide which of two nodes was slow before.
+        if not result.passed or is_compared(ctx, result):
+            changes["failed_with"] = ""
     else:
         changes["not_run"] = result.text if has_finished else pursued.text
     if decided and result.passed:
