@@ -1,9 +1,12 @@
 """Real servers of Backend.AI for benchmarks: three agents, the last of them a spare."""
 
 import contextlib
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
 from accelwatch_lab.cluster.backendai import requests
 from accelwatch_lab.cluster.backendai.access import ACCESS_KEYS, Account, secret_file
@@ -13,6 +16,7 @@ from accelwatch_lab.cluster.backendai.servers.servers import Servers
 from accelwatch_lab.cluster.backendai.tree.installed import absence, tree
 from accelwatch_lab.cluster.processes import Processes
 from accelwatch_lab.cluster.waiting import until
+from support.processes.terminated import end_children_when_terminated
 
 AGENTS = ("i-gpu1", "i-gpu2", "i-gpu3")
 JOB_AGENTS, SPARE = AGENTS[:2], AGENTS[2]
@@ -63,6 +67,7 @@ class Cluster:
 @contextlib.contextmanager
 def cluster() -> Iterator[Cluster]:
     """One that runs."""
+    end_children_when_terminated()
     with tempfile.TemporaryDirectory(prefix="bai") as name:
         running = Cluster(Path(name))
         try:

@@ -17,6 +17,7 @@ from accelwatch.fleet.documents.hubs import HubsPage
 from support.fleet.hub_peers import Agent
 from support.postgresql.server import Server
 from support.postgresql.slow_link import Link, link_to
+from support.processes.terminated import end_children_when_terminated
 from support.servers.ports import free_port
 
 RULE = {
@@ -113,6 +114,7 @@ async def hub(
     folder: Path, site: Path, servers: Sequence[Server], agents: Sequence[Agent]
 ) -> AsyncIterator[HubProcess]:
     """A hub that runs until the end of the block, whatever has become of it."""
+    end_children_when_terminated()
     folder.mkdir()
     (folder / "rules.yaml").write_text(json.dumps({"version": 1, "rules": [RULE]}))
     with links_to(servers) as links, (folder / "log").open("wb") as log:

@@ -12,6 +12,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+
+from support.processes.terminated import end_children_when_terminated
+
 HERE = Path(__file__).resolve().parent
 LOAD_CORE, HUB_CORE = 0, 1
 PORT = 19878
@@ -53,6 +57,7 @@ def running(words: Sequence[str], core: int | None) -> Iterator[subprocess.Popen
     Its session is its own, as a service's is: Linux shares processor time out by session first
     (autogroups, sched(7)), and those of one terminal are one.
     """
+    end_children_when_terminated()
     pinned = [] if core is None else ["taskset", "-c", str(core)]
     process = subprocess.Popen([*pinned, *words], stdout=subprocess.DEVNULL, start_new_session=True)
     try:

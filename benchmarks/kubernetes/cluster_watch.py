@@ -17,6 +17,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+
+from support.processes.terminated import end_children_when_terminated
+
 HERE = Path(__file__).resolve().parent
 # Issue 32: at most so much for 5,000 nodes and 100,000 pods.
 MOST_MIB, MOST_PERCENT, MOST_HOLD_MS = 300.0, 5.0, 50.0
@@ -26,6 +30,7 @@ _WAIT_S = 180.0
 @contextlib.contextmanager
 def running(*words: str) -> Iterator[subprocess.Popen[bytes]]:
     """A process that ends with the block."""
+    end_children_when_terminated()
     process = subprocess.Popen([sys.executable, *words])
     try:
         yield process

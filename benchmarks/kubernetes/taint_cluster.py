@@ -22,6 +22,7 @@ from accelwatch_lab.cluster.kubernetes.access import Account, access_of, token_f
 from accelwatch_lab.cluster.kubernetes.api_server.certificate import context_of
 from accelwatch_lab.cluster.ports import free_ports
 from measured_hub import acting_by
+from support.processes.terminated import end_children_when_terminated
 from taint_watch import SEEN, session_of
 
 
@@ -46,6 +47,7 @@ class Cluster:
         self._run(taint_watch.__file__, str(self.folder))
 
     def _run(self, *argv: str) -> None:
+        end_children_when_terminated()
         self._processes.append(subprocess.Popen([sys.executable, *argv]))
 
     def stop(self) -> None:

@@ -21,6 +21,7 @@ import psutil
 
 from dashboard import spread
 from harness.node import accelwatch
+from support.processes.terminated import end_children_when_terminated
 
 PORT = 28001
 LOOK_S = 0.02
@@ -110,6 +111,7 @@ def measured(folder: Path, words: list[str], complete: str, runs: int) -> dict[s
 
 def main() -> None:
     """One JSON document."""
+    end_children_when_terminated()
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("programs", type=Path)
     parser.add_argument("--nodes", type=int, nargs="+", default=[63, 256, 800])

@@ -26,6 +26,7 @@ from drain_watcher import DrainWatcher
 from lifted_limits import LIFTED, MANY, without_storms
 from measured_hub import RULES, Hub, acting_by
 from support.processes.shell_scripts import script
+from support.processes.terminated import end_children_when_terminated
 from support.slurm.controller import Slurm, slurm_of_many
 from waits import until
 
@@ -127,6 +128,7 @@ def measured(part: str, nodes: int) -> dict[str, object]:
 
 def main() -> None:
     """Print one JSON document."""
+    end_children_when_terminated()
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", help="file, command, yes")
     parser.add_argument("--runs", type=int, default=1)

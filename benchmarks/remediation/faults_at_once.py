@@ -34,6 +34,7 @@ from drain_watcher import DrainWatcher
 from lifted_limits import BOUNDED, LIFTED, MANY, without_storms
 from measured_hub import Hub, acting_by, settled
 from remediation.fake_scheduler import FakeAction, FakeScheduler
+from support.processes.terminated import end_children_when_terminated
 from support.slurm.controller import Slurm, slurm_of_many
 from waits import percentiles, until
 
@@ -191,6 +192,7 @@ PARTS = {
 
 def main() -> None:
     """Print one JSON document."""
+    end_children_when_terminated()
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", help=", ".join(PARTS))
     parser.add_argument("--runs", type=int, default=1)

@@ -17,6 +17,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+
+from support.processes.terminated import end_children_when_terminated
+
 HERE = Path(__file__).resolve().parent
 TESTS = HERE.parents[1] / "tests"
 SEEDS = ("7", "8")
@@ -86,6 +90,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Figure]]] = {
 
 def main() -> int:
     """Print one JSON document."""
+    end_children_when_terminated()
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", help=", ".join(PARTS))
     parser.add_argument("--faults", type=int, default=100)

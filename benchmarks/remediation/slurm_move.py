@@ -34,6 +34,7 @@ from accelwatch.remediation.execution.pursuits.pursuit import Pursuit
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
 from accelwatch_slurm import SlurmAction
 from accelwatch_slurm.texts.job_text import job_of
+from support.processes.terminated import end_children_when_terminated
 from support.slurm.lab_cluster import WorkingSlurm, until, working_slurm
 
 WRITER = "while :; do echo ${{SLURM_RESTART_COUNT:-0}} $$ $PPID >> {file}; sleep 0.1; done & wait"
@@ -165,6 +166,7 @@ async def measured(
 
 def main() -> None:
     """Print one JSON document."""
+    end_children_when_terminated()
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--moves", type=int, default=20)
     parser.add_argument("--fences", type=int, default=3)

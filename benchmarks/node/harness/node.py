@@ -10,6 +10,7 @@ ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from support.machines.nvml_stand_ins import NvmlScenario  # noqa: E402 - the tests' builder lives beside the tests
+from support.processes.terminated import end_children_when_terminated  # noqa: E402 - the same
 
 GIB = 1 << 30
 PEERS = ROOT / ".peers" / "bin"
@@ -19,6 +20,7 @@ class Node:
     """A stand-in node with live processes of this user, so that peers can look them up."""
 
     def __init__(self, devices: int = 8, processes: int = 16) -> None:
+        end_children_when_terminated()
         self._folder = tempfile.TemporaryDirectory(prefix="accelwatch-bench-")
         self._sleepers = [
             subprocess.Popen(["sleep", "3600"], stdout=subprocess.DEVNULL) for _ in range(processes)
