@@ -16,6 +16,7 @@ import msgspec
 from accelwatch.cli.arguments import Arguments
 from accelwatch.cli.completion import offered
 from accelwatch.cli.parameters import Argument, Option, Setting
+from accelwatch.cli.value_types import CHECKED_TEXTS, number
 
 # A flag's value for the settings; None and empty lists are not given.
 FlagValue = str | list[str] | bool | None
@@ -149,14 +150,12 @@ def _argument(name: str, declared: Argument, kind: type, **more: Any) -> click.A
 
 def _click_type(kind: type, declared: Option) -> click.ParamType[Any]:
     if kind is int:
-        if declared.min is None and declared.max is None:
-            return click.INT
-        return click.IntRange(declared.min, declared.max)
+        return number(declared.min, declared.max)
     if kind is Path:
         return click.Path(path_type=Path)
     if issubclass(kind, Enum):
         return click.Choice([member.value for member in kind])
-    return click.STRING
+    return CHECKED_TEXTS.get(declared.metavar or "", click.STRING)
 
 
 def _kind(hint: Any) -> tuple[type, bool]:

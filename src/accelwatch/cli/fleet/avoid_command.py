@@ -63,7 +63,7 @@ class AvoidFlags(msgspec.Struct, frozen=True, kw_only=True):
         str | None,
         option(
             "--within",
-            metavar="TIME",
+            metavar="DURATION",
             help="Also count maintenance that starts within this time, such as 4h.",
         ),
     ] = None

@@ -31,7 +31,7 @@ def report_command(
         option("--output", "-o", metavar="FILE", help="Write there; - is standard output."),
     ] = None,
     since: Annotated[
-        str, option("--since", metavar="TIME", help="How far back, such as 24h or 30d.")
+        str, option("--since", metavar="DURATION", help="How far back, such as 24h or 30d.")
     ] = "30d",
     node: Annotated[str, option("--node", metavar="NAME", help="About this node only.")] = "",
 ) -> None:

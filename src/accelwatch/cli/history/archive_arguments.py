@@ -11,8 +11,11 @@ def need_pyarrow() -> None:
         raise UsageError("history archives need pyarrow: pip install 'accelwatch[history]'")
 
 
-def parse_time(text: str, now: float) -> float:
-    """`2026-03-01`, `2026-03-01T12:00:00Z`, Unix seconds, `now`, `7d` before it. Raises UsageError."""
+def parse_time(text: str, now: float, flag: str) -> float:
+    """`2026-03-01`, `2026-03-01T12:00:00Z`, Unix seconds, `now`, `7d` before it.
+
+    Raises UsageError, which names the flag.
+    """
     from datetime import UTC, datetime
 
     from accelwatch.base.durations import is_duration, seconds
@@ -27,7 +30,7 @@ def parse_time(text: str, now: float) -> float:
         parsed = datetime.fromisoformat(text)
     except ValueError as error:
         forms = "2026-03-01, 2026-03-01T12:00:00Z, now or 7d (before now)"
-        raise UsageError(f"{text!r} is not a valid time; write {forms}") from error
+        raise UsageError(f"{flag}: {text!r} is not a valid time; write {forms}") from error
     return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp()
 
 

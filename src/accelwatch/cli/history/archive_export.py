@@ -61,7 +61,8 @@ def history_export(access: StoreAccess, start: str, end: str, output: Path, inte
     from accelwatch.fleet.archive.export import Export
 
     now = time.time()
-    first, last, step = parse_time(start, now), parse_time(end, now), seconds(interval)
+    first, last = parse_time(start, now, "--from"), parse_time(end, now, "--to")
+    step = seconds(interval)
     if first >= last:
         raise UsageError(f"--from {start} is not before --to {end}")
     if not 1 <= step <= 3600:

@@ -134,9 +134,11 @@ def _ratio(text: str) -> float:
     try:
         percent = float(text.removesuffix("%"))
     except ValueError:
-        raise UsageError(f"--max-utilization is a percentage, not {text!r}") from None
+        raise UsageError(
+            f"--max-utilization: {text!r} is not a percentage; write 10 or 10%"
+        ) from None
     if not 0 <= percent <= 100:
-        raise UsageError(f"--max-utilization is between 0 and 100, not {text}")
+        raise UsageError(f"--max-utilization: {text!r} is not a percentage; write 0 to 100")
     return percent / 100
 
 

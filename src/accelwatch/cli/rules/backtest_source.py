@@ -64,8 +64,8 @@ def span_of(source: Source, archive: "Archive") -> tuple[float | None, float | N
     from accelwatch.cli.history.archive_arguments import parse_time, time_text
 
     now = archive.description.end if source.history is not None else time()
-    start = None if source.start is None else parse_time(source.start, now)
-    end = None if source.end in (None, "now") else parse_time(source.end, now)
+    start = None if source.start is None else parse_time(source.start, now, "--from")
+    end = None if source.end in (None, "now") else parse_time(source.end, now, "--to")
     if start is not None and end is not None and start >= end:
         raise UsageError(f"--from {source.start} is not before --to {source.end}")
     first, last = archive.description.start, archive.description.end

@@ -33,16 +33,19 @@ def rules_list(
     Raises ConfigError.
     """
     named = bool(files or packs)
-    of_files = [_row(rule) for rule in load_rules(files, packs).rules.values()] if named else []
+    rows = _rows_of_files(files, packs) if named else []
     try:
         loaded = _loaded_rules(hub)
     except AccelwatchError as error:
         loaded = None
         shown = "" if named else "these are the rules that are shipped, and "
         complain(f"{error}; so {shown}which are loaded or switched off is not known")
-    if loaded is None and not named:
-        of_files = [_row(rule) for rule in load_rules(files, packs).rules.values()]
-    rows = of_files if named or loaded is None else [_loaded_row(row) for row in loaded.values()]
+    if not named:
+        rows = (
+            _rows_of_files(files, packs)
+            if loaded is None
+            else [_loaded_row(row) for row in loaded.values()]
+        )
     for row in rows:
         status = None if loaded is None else loaded.get(str(row["id"]))
         row["loaded"] = None if loaded is None else status is not None
@@ -64,6 +67,10 @@ def rules_list(
         cells = [str(row[key]).ljust(widths[key]) for key in _COLUMNS]
         write_stdout(("  ".join([*cells, str(row["title"])]).rstrip() + "\n").encode())
     return OK
+
+
+def _rows_of_files(files: list[Path] | None, packs: list[str] | None) -> list[dict[str, object]]:
+    return [_row(rule) for rule in load_rules(files, packs).rules.values()]
 
 
 def _loaded_row(row: RuleRow) -> dict[str, object]:
