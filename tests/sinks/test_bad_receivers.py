@@ -12,7 +12,7 @@ from support.incidents.notices import NOTICE
 from support.incidents.sinks import delivered, sink
 from support.servers.ports import free_port
 from support.servers.receivers import Receiver, code, receiver
-from support.unreadable_json import UNREADABLE
+from support.servers.unreadable_json import UNREADABLE
 
 HTTP_SINKS = ("webhook", "slack", "slack-token", "teams", "alertmanager")
 

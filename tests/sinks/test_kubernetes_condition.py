@@ -34,7 +34,7 @@ from accelwatch_kubernetes_status.node_events import (
 from accelwatch_kubernetes_status.nodes import Node, NodeMetadata, NodeStatus
 from accelwatch_kubernetes_status.status_writing import with_condition
 from support.incidents.notices import LONG, NOTICE, notice
-from support.unreadable_json import DEEP
+from support.servers.unreadable_json import DEEP
 
 NOW, THEN = 1_795_317_300.0, 1_795_317_000.0
 LOST = OpenIncident(

@@ -17,7 +17,7 @@ from support.incidents.sinks import sink
 from support.kubernetes.action_on_cluster import change_node, make_node, node_of
 from support.kubernetes.served import ServedCluster
 from support.servers.receivers import receiver
-from support.unreadable_json import UNREADABLE
+from support.servers.unreadable_json import UNREADABLE
 
 EVENTS = "/api/v1/namespaces/default/events"
 CLOSED = NOTICE.time + 60.0

@@ -21,7 +21,7 @@ from accelwatch_kubernetes.steps import TAINT, TAINT_DEVICE
 from support.kubernetes.action_on_cluster import intent
 from support.kubernetes.nodes import node, parsed
 from support.servers.receivers import receiver
-from support.unreadable_json import DEEP, UNREADABLE
+from support.servers.unreadable_json import DEEP, UNREADABLE
 
 QUARANTINE = IntentKind.QUARANTINE
 

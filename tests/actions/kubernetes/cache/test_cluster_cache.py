@@ -19,7 +19,7 @@ from accelwatch_kubernetes.marks.hold import HOLD
 from accelwatch_kubernetes.objects.node import Node
 from accelwatch_kubernetes.options import KubernetesOptions
 from support.servers.fake_kubernetes import Cluster, node, pod, served
-from support.unreadable_json import DEEP
+from support.servers.unreadable_json import DEEP
 
 
 @pytest.fixture(autouse=True)

@@ -25,7 +25,7 @@ from support.kubernetes.workloads import (
     pods,
     workload,
 )
-from support.unreadable_json import DEEP
+from support.servers.unreadable_json import DEEP
 
 OURS = OwnerAnnotation("i7", 3)
 
