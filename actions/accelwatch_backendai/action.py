@@ -26,16 +26,16 @@ from accelwatch.api_client.backendai.errors import BackendAiError
 from accelwatch.api_client.backendai.releases import ManagerRelease
 from accelwatch.api_client.backendai.server import server_of
 from accelwatch.plugins.options import checked
-from accelwatch_backendai.answers import report_of
+from accelwatch_backendai.api.answers import report_of
+from accelwatch_backendai.api.permissions import Permissions, complaints_of
 from accelwatch_backendai.api.specifications import Specifications
 from accelwatch_backendai.observed_context import observed_context_of
 from accelwatch_backendai.observer import Observer
-from accelwatch_backendai.options import BackendAiOptions
-from accelwatch_backendai.permissions import Permissions, complaints_of
 from accelwatch_backendai.quarantines import Quarantines
 from accelwatch_backendai.readings.previews import drain_preview
 from accelwatch_backendai.recovering import recovered
 from accelwatch_backendai.rows import Access
+from accelwatch_backendai.settings.options import BackendAiOptions
 from accelwatch_backendai.tables import PROPOSALS, READINGS, effects_of
 
 

@@ -11,8 +11,8 @@ import msgspec
 from accelwatch.action.intent import OwnerAnnotation
 from accelwatch.action.observed import HoldState, JobObservation, Observed
 from accelwatch_backendai.api.agents import Agent
-from accelwatch_backendai.options import BackendAiOptions
 from accelwatch_backendai.quarantines import hold_state
+from accelwatch_backendai.settings.options import BackendAiOptions
 
 # The intent's agent, as JSON; empty where the manager has none of that id.
 AGENT = "agent"

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from accelwatch.action.intent import Intent, IntentKind, OwnerAnnotation
 from accelwatch.action.observed import HoldState, NodeObservation, Observed
-from accelwatch_backendai.answers import unavailable_if_unread
 from accelwatch_backendai.api.agents import Agent, all_agents
+from accelwatch_backendai.api.answers import unavailable_if_unread
 from accelwatch_backendai.api.sessions import scheduled_sessions
 from accelwatch_backendai.observed_context import AGENT, ANNOTATION, text_of
 from accelwatch_backendai.quarantines import hold_state

@@ -1,7 +1,7 @@
 """Agents read by their ids, in the words of the contract."""
 
-from accelwatch_backendai.answers import unavailable_if_unread
 from accelwatch_backendai.api.agents import Agent, agent_by_id
+from accelwatch_backendai.api.answers import unavailable_if_unread
 from accelwatch_backendai.rows import Access
 
 

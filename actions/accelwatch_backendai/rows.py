@@ -14,8 +14,8 @@ from accelwatch.api_client.backendai.releases import ManagerRelease
 from accelwatch.base.clock import Clock
 from accelwatch_backendai.api.specifications import Specifications
 from accelwatch_backendai.observed_context import ObservedContext
-from accelwatch_backendai.options import BackendAiOptions
 from accelwatch_backendai.quarantines import Quarantines
+from accelwatch_backendai.settings.options import BackendAiOptions
 
 
 class Access(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,7 +6,6 @@ from accelwatch.action.intent import IntentKind
 from accelwatch_backendai.effects.agents import AGENT_EFFECTS
 from accelwatch_backendai.effects.power import power_effects
 from accelwatch_backendai.effects.sessions import SESSION_EFFECTS
-from accelwatch_backendai.options import BackendAiOptions
 from accelwatch_backendai.proposals.cancelling import (
     propose_cancel,
     propose_follow,
@@ -20,6 +19,7 @@ from accelwatch_backendai.readings.fences import read_fence
 from accelwatch_backendai.readings.jobs import read_job
 from accelwatch_backendai.readings.spares import read_spare
 from accelwatch_backendai.rows import Effect, Propose, Read
+from accelwatch_backendai.settings.options import BackendAiOptions
 
 # Besides the agent, which is read for every intent.
 READINGS: Mapping[IntentKind, Read] = {

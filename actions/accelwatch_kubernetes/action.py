@@ -25,19 +25,19 @@ from accelwatch.api_client.kubernetes.errors import KubernetesError
 from accelwatch.api_client.kubernetes.server import server_of
 from accelwatch.api_client.kubernetes.versions import ServedVersions
 from accelwatch.plugins.options import checked
+from accelwatch_kubernetes.access.answers import report_of
+from accelwatch_kubernetes.access.permissions import Permissions
+from accelwatch_kubernetes.access.reader import NodeReader
 from accelwatch_kubernetes.answering import AnswerTimes
-from accelwatch_kubernetes.answers import report_of
 from accelwatch_kubernetes.cache.cluster_cache import ClusterCache
 from accelwatch_kubernetes.devices.taint_rule import labels_of
 from accelwatch_kubernetes.marks.hold import HOLD, OUT_OF_SERVICE, OUT_OF_SERVICE_EFFECT
 from accelwatch_kubernetes.observed_context import observed_context_of
 from accelwatch_kubernetes.observer import Observer
-from accelwatch_kubernetes.options import KubernetesOptions
-from accelwatch_kubernetes.permissions import Permissions
-from accelwatch_kubernetes.reader import NodeReader
 from accelwatch_kubernetes.readings.previews import drain_preview
 from accelwatch_kubernetes.recovering import recovered
 from accelwatch_kubernetes.rows import Access
+from accelwatch_kubernetes.settings.options import KubernetesOptions
 from accelwatch_kubernetes.tables import PROPOSALS, READINGS, effects_of
 from accelwatch_kubernetes.workloads.checkpoints import Checkpoints
 from accelwatch_kubernetes.workloads.owner_index import OwnerIndex

@@ -10,7 +10,7 @@ import msgspec
 
 from accelwatch.action.observed import JobObservation, Observed
 from accelwatch_kubernetes.objects.node import Node, node_of
-from accelwatch_kubernetes.options import KubernetesOptions
+from accelwatch_kubernetes.settings.options import KubernetesOptions
 
 # The intent's node, as JSON; empty where the cluster has none of that name.
 NODE = "node"

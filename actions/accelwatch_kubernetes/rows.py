@@ -11,10 +11,10 @@ from accelwatch.action.step import Proposal
 from accelwatch.api_client.kubernetes.client import KubernetesClient
 from accelwatch.api_client.kubernetes.versions import ServedVersions
 from accelwatch.base.clock import Clock
+from accelwatch_kubernetes.access.reader import NodeReader
 from accelwatch_kubernetes.answering import AnswerTimes
 from accelwatch_kubernetes.observed_context import ObservedContext
-from accelwatch_kubernetes.options import KubernetesOptions
-from accelwatch_kubernetes.reader import NodeReader
+from accelwatch_kubernetes.settings.options import KubernetesOptions
 from accelwatch_kubernetes.workloads.checkpoints import Checkpoints
 from accelwatch_kubernetes.workloads.owner_index import OwnerIndex
 

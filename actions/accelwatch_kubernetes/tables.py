@@ -7,7 +7,6 @@ from accelwatch_kubernetes.effects.device_taints import DEVICE_EFFECTS
 from accelwatch_kubernetes.effects.eviction import POD_EFFECTS
 from accelwatch_kubernetes.effects.node_patch import NODE_EFFECTS
 from accelwatch_kubernetes.effects.out_of_service import fence_effects
-from accelwatch_kubernetes.options import KubernetesOptions
 from accelwatch_kubernetes.proposals.cancelling import (
     propose_cancel,
     propose_follow,
@@ -22,6 +21,7 @@ from accelwatch_kubernetes.readings.fences import read_fence
 from accelwatch_kubernetes.readings.jobs import read_job, read_move
 from accelwatch_kubernetes.readings.spares import read_spare
 from accelwatch_kubernetes.rows import Effect, Propose, Read
+from accelwatch_kubernetes.settings.options import KubernetesOptions
 
 # Besides the node, which is read for every intent.
 READINGS: Mapping[IntentKind, Read] = {

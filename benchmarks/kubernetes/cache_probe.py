@@ -20,7 +20,7 @@ from accelwatch.action.observed import NodeObservation
 from accelwatch.api_client.kubernetes.client import KubernetesClient
 from accelwatch.api_client.kubernetes.server import Server
 from accelwatch_kubernetes.cache.cluster_cache import ClusterCache
-from accelwatch_kubernetes.options import KubernetesOptions
+from accelwatch_kubernetes.settings.options import KubernetesOptions
 
 
 class TimedSelector(selectors.DefaultSelector):

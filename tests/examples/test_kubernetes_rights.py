@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from accelwatch_kubernetes.permissions import NEEDED
+from accelwatch_kubernetes.access.permissions import NEEDED
 from support.kubernetes.permissions import (
     ACTION,
     HUB,

@@ -11,7 +11,7 @@ import pytest
 from accelwatch.base.errors import UnmetError, UsageError
 from accelwatch.cli.startup.app import invoke
 from accelwatch_backendai.api.specification_files import read_specification
-from accelwatch_backendai.specification_rules import SpecificationRule
+from accelwatch_backendai.settings.specification_rules import SpecificationRule
 from accelwatch_lab.cluster.backendai.servers.workers import record_worker, worker_of
 from accelwatch_lab.cluster.backendai.showing import job_shown, node_shown
 from accelwatch_lab.cluster.backendai.specifications import write_specifications

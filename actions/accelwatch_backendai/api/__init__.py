@@ -1,1 +1,1 @@
-"""Rows of the manager, typed: agents, sessions with their kernels, and how a session is created anew."""
+"""What is asked of the manager: typed rows of agents and sessions, its errors, the rights of the key."""

@@ -30,7 +30,7 @@ from accelwatch_backendai.api.specification_rows import (
     session_row,
 )
 from accelwatch_backendai.api.tags import first_of
-from accelwatch_backendai.specification_rules import SpecificationRule
+from accelwatch_backendai.settings.specification_rules import SpecificationRule
 
 # Of a session without one: 26.1 ends a batch session at once for which none is given.
 _NO_TIMEOUT = "365d"

@@ -9,8 +9,8 @@ from accelwatch.action.step import Committed, Report, ReportStatus, Step, StepKi
 from accelwatch.api_client.backendai.client import decoded
 from accelwatch.api_client.backendai.errors import BackendAiRefusedError
 from accelwatch.base.untrusted_text import printable
-from accelwatch_backendai.answers import DONE
 from accelwatch_backendai.api.agents import Agent
+from accelwatch_backendai.api.answers import DONE
 from accelwatch_backendai.observed_context import ObservedContext
 from accelwatch_backendai.reader import read_agent
 from accelwatch_backendai.rows import Access, Effect

@@ -7,8 +7,8 @@ from accelwatch.action.observed import HoldState
 from accelwatch.action.power_switch import power_off_kind
 from accelwatch.action.step import Committed, Report, Step
 from accelwatch.base.errors import WithdrawnError
-from accelwatch_backendai.answers import unavailable_if_unread
 from accelwatch_backendai.api.agents import agent_by_id
+from accelwatch_backendai.api.answers import unavailable_if_unread
 from accelwatch_backendai.observed_context import ObservedContext
 from accelwatch_backendai.quarantines import hold_state
 from accelwatch_backendai.rows import Access, Effect

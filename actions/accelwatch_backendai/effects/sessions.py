@@ -15,7 +15,7 @@ from accelwatch.action.kit.performing import ChangedError
 from accelwatch.action.step import Committed, Recovery, Report, ReportStatus, StartedStep, Step
 from accelwatch.api_client.backendai.client import decoded
 from accelwatch.api_client.backendai.errors import BackendAiRefusedError
-from accelwatch_backendai.answers import DONE, unavailable_if_unread
+from accelwatch_backendai.api.answers import DONE, unavailable_if_unread
 from accelwatch_backendai.api.sessions import OwnedSession, session_by_id, sessions_tagged
 from accelwatch_backendai.observed_context import ObservedContext
 from accelwatch_backendai.rows import Access, Effect

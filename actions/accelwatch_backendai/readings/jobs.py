@@ -9,8 +9,8 @@ from accelwatch.action.intent import Intent, IntentKind, JobKey
 from accelwatch.action.kit.effects import Reading
 from accelwatch.action.observed import JobObservation, JobState
 from accelwatch.api_client.backendai.errors import BackendAiRefusedError
-from accelwatch_backendai.answers import is_final, unavailable_if_unread
 from accelwatch_backendai.api.agents import Agent, agents_by_id
+from accelwatch_backendai.api.answers import is_final, unavailable_if_unread
 from accelwatch_backendai.api.dependents import dependents_of
 from accelwatch_backendai.api.sessions import (
     OwnedSession,
@@ -21,7 +21,6 @@ from accelwatch_backendai.api.sessions import (
 )
 from accelwatch_backendai.api.tags import first_of
 from accelwatch_backendai.api.waiting import why_pending
-from accelwatch_backendai.checkpoint_patterns import of_project
 from accelwatch_backendai.observed_context import AGENT, OFF, agent_of
 from accelwatch_backendai.rows import Access
 from accelwatch_backendai.sessions.dependents import dependents_text
@@ -37,6 +36,7 @@ from accelwatch_backendai.sessions.job_view import (
 from accelwatch_backendai.sessions.lineage import Lineage, lineage_of
 from accelwatch_backendai.sessions.observed_job import observed_job
 from accelwatch_backendai.sessions.states import state_of
+from accelwatch_backendai.settings.checkpoint_patterns import of_project
 
 # Where the job may begin again from a checkpoint.
 _WITH_CHECKPOINTS = (IntentKind.MOVE_JOB, IntentKind.FOLLOW_JOB)

@@ -1,6 +1,6 @@
 """What would become of the sessions of an agent, before anything is done."""
 
-from accelwatch_backendai.answers import unavailable_if_unread
+from accelwatch_backendai.api.answers import unavailable_if_unread
 from accelwatch_backendai.api.dependents import dependents_of
 from accelwatch_backendai.api.sessions import live_sessions
 from accelwatch_backendai.rows import Access

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from accelwatch.action.intent import Intent, IntentKind
 from accelwatch.action.kit.effects import Reading
-from accelwatch_backendai.answers import unavailable_if_unread
+from accelwatch_backendai.api.answers import unavailable_if_unread
 from accelwatch_backendai.api.sessions import session_by_id
 from accelwatch_backendai.observed_context import GROUP, SPARE, text_of
 from accelwatch_backendai.reader import read_agent

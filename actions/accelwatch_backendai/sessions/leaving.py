@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from accelwatch_backendai.api.sessions import Session
 from accelwatch_backendai.observed_context import ObservedContext
-from accelwatch_backendai.session_rules import Leave, SessionRule, SessionType
 from accelwatch_backendai.sessions.job_view import JobView
+from accelwatch_backendai.settings.session_rules import Leave, SessionRule, SessionType
 
 _BY_RULE = "the session rules leave it where it is, and it is not resumed by us"
 _INTERACTIVE = "it is interactive, and what its user has open would be lost"

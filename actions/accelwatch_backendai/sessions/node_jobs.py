@@ -6,10 +6,10 @@ import msgspec
 
 from accelwatch.action.intent import JobKey
 from accelwatch_backendai.api.sessions import Session
-from accelwatch_backendai.session_rules import SessionRule
 from accelwatch_backendai.sessions.job_view import unfinished
 from accelwatch_backendai.sessions.leaving import stay_reason
 from accelwatch_backendai.sessions.lineage import key_of
+from accelwatch_backendai.settings.session_rules import SessionRule
 
 
 class NodeJobs(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,10 +2,10 @@
 
 from accelwatch.action.intent import JobKey
 from accelwatch.action.observed import JobObservation, JobState
-from accelwatch_backendai.session_rules import SessionType
 from accelwatch_backendai.sessions.job_view import agents_of
 from accelwatch_backendai.sessions.lineage import Lineage
 from accelwatch_backendai.sessions.states import has_died, state_of
+from accelwatch_backendai.settings.session_rules import SessionType
 
 _MOST_TEXT = 500
 

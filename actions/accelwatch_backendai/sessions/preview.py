@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from accelwatch_backendai.api.sessions import Session
-from accelwatch_backendai.session_rules import SessionRule
 from accelwatch_backendai.sessions.job_view import named
 from accelwatch_backendai.sessions.leaving import stay_reason
+from accelwatch_backendai.settings.session_rules import SessionRule
 
 # Sessions that are named one by one.
 _MOST_NAMED = 10

@@ -22,7 +22,7 @@ from accelwatch_kubernetes.cache.freshness import why_stale
 from accelwatch_kubernetes.cache.node_row import NodeRow, is_older, node_row
 from accelwatch_kubernetes.objects.node import Node
 from accelwatch_kubernetes.objects.pod import Pod
-from accelwatch_kubernetes.options import KubernetesOptions
+from accelwatch_kubernetes.settings.options import KubernetesOptions
 
 logger = logging.getLogger(__name__)
 

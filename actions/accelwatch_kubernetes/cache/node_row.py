@@ -6,7 +6,7 @@ from accelwatch.action.observed import NodeObservation
 from accelwatch_kubernetes.marks.hold_state import observed_node
 from accelwatch_kubernetes.marks.out_of_service import has_our_taint
 from accelwatch_kubernetes.objects.node import Node
-from accelwatch_kubernetes.options import KubernetesOptions
+from accelwatch_kubernetes.settings.options import KubernetesOptions
 
 
 class NodeRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):

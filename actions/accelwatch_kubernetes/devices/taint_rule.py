@@ -14,7 +14,7 @@ from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch_kubernetes.devices.drivers import PublishedDevice
 from accelwatch_kubernetes.marks.hold import HOLD, AnnotationValue, label_value
 from accelwatch_kubernetes.objects.metadata import Metadata
-from accelwatch_kubernetes.options import DeviceEffect, KubernetesOptions
+from accelwatch_kubernetes.settings.options import DeviceEffect, KubernetesOptions
 
 GROUP, RESOURCE = "resource.k8s.io", "devicetaintrules"
 # The newest first: where a server serves several, that is used.

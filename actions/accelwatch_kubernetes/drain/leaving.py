@@ -7,9 +7,9 @@ from fnmatch import fnmatchcase
 import msgspec
 
 from accelwatch_kubernetes.drain.devices import uses_device
-from accelwatch_kubernetes.drain_rules import DrainRule, Leave
 from accelwatch_kubernetes.objects.pod import Pod
-from accelwatch_kubernetes.options import KubernetesOptions
+from accelwatch_kubernetes.settings.drain_rules import DrainRule, Leave
+from accelwatch_kubernetes.settings.options import KubernetesOptions
 from accelwatch_kubernetes.workloads.kinds.slurm_pods import is_slurmd
 
 _USUAL = DrainRule()

@@ -6,7 +6,7 @@ from urllib.parse import quote
 from accelwatch.action.kit.performing import ChangedError
 from accelwatch.action.step import Committed, Report, ReportStatus, Step, StepKind
 from accelwatch.api_client.kubernetes.errors import ApiError, decoded
-from accelwatch_kubernetes.answers import DONE, write_errors
+from accelwatch_kubernetes.access.answers import DONE, write_errors
 from accelwatch_kubernetes.devices.drivers import PublishedDevice
 from accelwatch_kubernetes.devices.own_keys import RULES
 from accelwatch_kubernetes.devices.taint_rule import (

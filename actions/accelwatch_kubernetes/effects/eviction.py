@@ -15,7 +15,7 @@ from accelwatch.api_client.kubernetes.errors import (
     KubernetesError,
     decoded,
 )
-from accelwatch_kubernetes.answers import DONE, unavailable_if_unread, write_errors
+from accelwatch_kubernetes.access.answers import DONE, unavailable_if_unread, write_errors
 from accelwatch_kubernetes.drain import steps
 from accelwatch_kubernetes.drain.job_view import LINEAGE, PODS
 from accelwatch_kubernetes.drain.verdicts import TWO_BUDGETS

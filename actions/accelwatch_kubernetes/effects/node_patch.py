@@ -6,7 +6,8 @@ from accelwatch.action.kit.performing import ChangedError
 from accelwatch.action.observed import HoldState
 from accelwatch.action.step import Committed, Report, ReportStatus, Step, StepKind
 from accelwatch.api_client.kubernetes.errors import decoded
-from accelwatch_kubernetes.answers import DONE, write_errors
+from accelwatch_kubernetes.access.answers import DONE, write_errors
+from accelwatch_kubernetes.access.reader import node_path
 from accelwatch_kubernetes.marks.foreign import taint_text
 from accelwatch_kubernetes.marks.hold import Drawn, Hold, drawn_of, hold_of
 from accelwatch_kubernetes.marks.hold_state import hold_state_of, our_taints
@@ -21,7 +22,6 @@ from accelwatch_kubernetes.marks.patches import (
 )
 from accelwatch_kubernetes.objects.node import Node
 from accelwatch_kubernetes.observed_context import ObservedContext
-from accelwatch_kubernetes.reader import node_path
 from accelwatch_kubernetes.rows import Access, Effect
 from accelwatch_kubernetes.steps import DRAW, DRAWN_FOR, RETURN, TAINT, UNTAINT
 

@@ -7,7 +7,7 @@ from accelwatch.action.observed import HoldState
 from accelwatch.action.power_switch import power_off_kind
 from accelwatch.action.step import Committed, Report, Step
 from accelwatch.base.errors import WithdrawnError
-from accelwatch_kubernetes.answers import DONE
+from accelwatch_kubernetes.access.answers import DONE
 from accelwatch_kubernetes.drain import steps
 from accelwatch_kubernetes.effects.node_patch import patched
 from accelwatch_kubernetes.marks.hold import Hold, hold_of
@@ -21,8 +21,8 @@ from accelwatch_kubernetes.marks.out_of_service import (
 from accelwatch_kubernetes.marks.patches import Patch
 from accelwatch_kubernetes.objects.node import Node
 from accelwatch_kubernetes.observed_context import ObservedContext
-from accelwatch_kubernetes.options import KubernetesOptions
 from accelwatch_kubernetes.rows import Access, Effect
+from accelwatch_kubernetes.settings.options import KubernetesOptions
 
 
 def _our_hold(access: Access, node: Node) -> Hold:

@@ -14,7 +14,7 @@ from accelwatch_kubernetes.marks.foreign import (
 )
 from accelwatch_kubernetes.marks.hold import Hold, hold_of
 from accelwatch_kubernetes.objects.node import Node, Taint
-from accelwatch_kubernetes.options import KubernetesOptions
+from accelwatch_kubernetes.settings.options import KubernetesOptions
 
 
 class ForeignClaim(NamedTuple):

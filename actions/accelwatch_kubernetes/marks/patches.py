@@ -8,7 +8,7 @@ of others are sent as they were read; of ours key, value and effect, for `timeAd
 from accelwatch_kubernetes.marks.foreign import CORDON_TAINT
 from accelwatch_kubernetes.marks.hold import DRAWN, HOLD, Before, Drawn, Hold, label_value
 from accelwatch_kubernetes.objects.node import Node, Taint
-from accelwatch_kubernetes.options import KubernetesOptions
+from accelwatch_kubernetes.settings.options import KubernetesOptions
 
 Patch = dict[str, object]
 

@@ -17,13 +17,13 @@ from accelwatch_kubernetes.devices.taint_rule import (
 from accelwatch_kubernetes.marks.hold_state import hold_state_of
 from accelwatch_kubernetes.objects.resource_slice import slices_of
 from accelwatch_kubernetes.observed_context import ObservedContext
-from accelwatch_kubernetes.options import DeviceEffect
 from accelwatch_kubernetes.proposals.quarantine import (
     foreign_text,
     missing,
     propose_quarantine,
     propose_release,
 )
+from accelwatch_kubernetes.settings.options import DeviceEffect
 from accelwatch_kubernetes.steps import TAINT_DEVICE, UNTAINT_DEVICE
 
 _LEVEL_NODE = "take out the whole node (quarantine: {level: node})"

@@ -6,7 +6,7 @@ from urllib.parse import quote
 from accelwatch.action.intent import Intent, JobKey
 from accelwatch.action.kit.effects import Reading
 from accelwatch.api_client.kubernetes.errors import ApiError
-from accelwatch_kubernetes.answers import unavailable_if_unread
+from accelwatch_kubernetes.access.answers import unavailable_if_unread
 from accelwatch_kubernetes.devices.claims import ResourceClaim, claims_of, holders_of, users
 from accelwatch_kubernetes.devices.own_keys import RULES, SLICES, VERSION
 from accelwatch_kubernetes.devices.taint_rule import (

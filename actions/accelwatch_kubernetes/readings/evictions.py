@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from urllib.parse import quote
 
 from accelwatch.api_client.kubernetes.errors import ApiError, KubernetesError
-from accelwatch_kubernetes.answers import unavailable_if_unread
+from accelwatch_kubernetes.access.answers import unavailable_if_unread
 from accelwatch_kubernetes.drain.verdicts import (
     EvictionVerdict,
     Verdict,

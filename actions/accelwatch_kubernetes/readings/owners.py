@@ -15,7 +15,7 @@ from accelwatch.api_client.kubernetes.errors import (
     ApiUnavailableError,
     decoded,
 )
-from accelwatch_kubernetes.answers import unavailable_if_unread
+from accelwatch_kubernetes.access.answers import unavailable_if_unread
 from accelwatch_kubernetes.objects.metadata import Metadata, OwnerReference
 from accelwatch_kubernetes.objects.pod import Pod
 from accelwatch_kubernetes.objects.workload import version_of

@@ -7,7 +7,7 @@ import msgspec
 
 from accelwatch.action.intent import JobKey
 from accelwatch.api_client.kubernetes.errors import ApiError, decoded
-from accelwatch_kubernetes.answers import unavailable_if_unread
+from accelwatch_kubernetes.access.answers import unavailable_if_unread
 from accelwatch_kubernetes.objects.metadata import Metadata, OwnerReference
 from accelwatch_kubernetes.objects.pod import Pod
 from accelwatch_kubernetes.objects.workload import Workload, version_of

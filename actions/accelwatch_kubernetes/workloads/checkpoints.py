@@ -6,7 +6,7 @@ from accelwatch.action.checkpoint_options import CheckpointOptions
 from accelwatch.action.intent import JobKey
 from accelwatch.action.kit.checkpoint_search import CheckpointSearch
 from accelwatch.action.observed import JobObservation
-from accelwatch_kubernetes.checkpoint_patterns import of_namespace
+from accelwatch_kubernetes.settings.checkpoint_patterns import of_namespace
 from accelwatch_kubernetes.workloads.lineage import name_of
 
 

@@ -27,8 +27,8 @@ from accelwatch_backendai.observed_context import (
     text_of,
 )
 from accelwatch_backendai.observer import observed_node
-from accelwatch_backendai.options import BackendAiOptions, GroupOptions
 from accelwatch_backendai.recovering import recovered
+from accelwatch_backendai.settings.options import BackendAiOptions, GroupOptions
 from accelwatch_backendai.tables import PROPOSALS, effects_of
 
 SERVER = {"url": "http://m:8080", "access_key": "AK", "secret_key_file": "/k"}

@@ -4,7 +4,7 @@ import pytest
 
 from accelwatch.action.step import ReportStatus
 from accelwatch.api_client.backendai.errors import BackendAiRefusedError, Problem
-from accelwatch_backendai.answers import is_final, report_of
+from accelwatch_backendai.api.answers import is_final, report_of
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from accelwatch.base.clock import ManualClock
 from accelwatch.cli.startup.app import invoke
 from accelwatch.remediation.pairing.abilities import PairedAbilities
 from accelwatch_backendai import BackendAiAction
-from accelwatch_backendai.permissions import Permissions, complaints_of
+from accelwatch_backendai.api.permissions import Permissions, complaints_of
 from accelwatch_lab.cluster.backendai.access import Account, secret_file
 from support.backendai.fixtures import connected, secret_key_file
 from support.backendai.served import ServedCluster

@@ -25,7 +25,7 @@ from accelwatch_kubernetes.marks.patches import (
     release_patch,
     return_patch,
 )
-from accelwatch_kubernetes.options import KubernetesOptions
+from accelwatch_kubernetes.settings.options import KubernetesOptions
 from accelwatch_kubernetes.steps import DRAW, TAINT, UNTAINT
 from remediation.crash import HAPPENED, KilledError, Point, kill_at
 from remediation.memory_journal import MemoryJournal

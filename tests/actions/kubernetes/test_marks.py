@@ -11,7 +11,7 @@ from accelwatch_kubernetes.marks.foreign import HOLDERS
 from accelwatch_kubernetes.marks.hold import DRAWN, HOLD, Hold, hold_of, label_value
 from accelwatch_kubernetes.marks.hold_state import hold_state_of, observed_node, override_text
 from accelwatch_kubernetes.marks.patches import hold_patch, new_hold, release_patch
-from accelwatch_kubernetes.options import KubernetesOptions
+from accelwatch_kubernetes.settings.options import KubernetesOptions
 from support.kubernetes.nodes import GPU, NOW, OPTIONS, Object, node, parsed, stored
 
 CORDON = KubernetesOptions(cordon=True)

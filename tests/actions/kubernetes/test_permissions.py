@@ -12,7 +12,7 @@ from accelwatch.api_client.kubernetes.client import KubernetesClient
 from accelwatch.api_client.kubernetes.server import ServerOptions, server_of
 from accelwatch.base.clock import ManualClock
 from accelwatch_kubernetes import KubernetesAction
-from accelwatch_kubernetes.permissions import NEEDED, REVIEWS, Permissions
+from accelwatch_kubernetes.access.permissions import NEEDED, REVIEWS, Permissions
 from accelwatch_lab.cluster.kubernetes.access import Account
 from accelwatch_lab.cluster.kubernetes.api_server.faults import Fault
 from support.kubernetes.action_on_cluster import action_on

@@ -18,9 +18,9 @@ from accelwatch.action.step import (
 from accelwatch.remediation.execution.operations.ledger import same
 from accelwatch_kubernetes.marks.hold import HOLD
 from accelwatch_kubernetes.observed_context import SLURM
-from accelwatch_kubernetes.options import KubernetesOptions
 from accelwatch_kubernetes.proposals.quarantine import UID, propose_quarantine, propose_release
 from accelwatch_kubernetes.recovering import recovered
+from accelwatch_kubernetes.settings.options import KubernetesOptions
 from accelwatch_kubernetes.steps import TAINT, UNTAINT
 from accelwatch_kubernetes.tables import effects_of
 from accelwatch_kubernetes.workloads.kinds.slurm_pods import slurm_text

@@ -7,7 +7,7 @@ from accelwatch.action.intent import IntentKind
 from accelwatch.action.observed import Observed
 from accelwatch.action.step import Refusal, RefusalKind
 from accelwatch_kubernetes import KubernetesAction
-from accelwatch_kubernetes.permissions import NEEDED
+from accelwatch_kubernetes.access.permissions import NEEDED
 from support.kubernetes.nodes import NOW, intent
 
 

@@ -7,7 +7,7 @@ import msgspec
 
 from accelwatch.api_client.backendai.releases import Release
 from accelwatch.api_client.errors import never_withdrawn
-from accelwatch_backendai.options import BackendAiOptions
+from accelwatch_backendai.settings.options import BackendAiOptions
 from support.backendai.moving import OPTIONS
 
 ENDED = ("TERMINATED", "CANCELLED", "ERROR")

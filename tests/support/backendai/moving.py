@@ -11,7 +11,6 @@ from accelwatch_backendai.api.agents import Agent
 from accelwatch_backendai.api.sessions import Kernel, Session
 from accelwatch_backendai.api.tags import tag_of
 from accelwatch_backendai.observed_context import OFF, ObservedContext
-from accelwatch_backendai.options import BackendAiOptions
 from accelwatch_backendai.sessions.job_view import (
     AGENTS,
     DEPENDENTS,
@@ -22,6 +21,7 @@ from accelwatch_backendai.sessions.job_view import (
 )
 from accelwatch_backendai.sessions.lineage import lineage_of
 from accelwatch_backendai.sessions.observed_job import observed_job
+from accelwatch_backendai.settings.options import BackendAiOptions
 
 NOW = 1_800_000_000.0
 OPTIONS = BackendAiOptions(

@@ -8,7 +8,7 @@ from accelwatch.action.intent import DeviceKey
 from accelwatch.action.observed import Observed
 from accelwatch_kubernetes.devices.own_keys import RULES, SLICES, VERSION
 from accelwatch_kubernetes.observed_context import NODE, ObservedContext, observed_context_of
-from accelwatch_kubernetes.options import DeviceEffect, DeviceOptions, KubernetesOptions
+from accelwatch_kubernetes.settings.options import DeviceEffect, DeviceOptions, KubernetesOptions
 from support.kubernetes.nodes import NOW, Object, node
 
 NVIDIA = "gpu.nvidia.com"

@@ -19,7 +19,7 @@ from accelwatch_kubernetes.drain.verdicts import EvictionVerdict, Verdict, encod
 from accelwatch_kubernetes.marks.hold import HOLD, Hold
 from accelwatch_kubernetes.objects.node import Node
 from accelwatch_kubernetes.observed_context import NODE, OFF, ObservedContext, observed_context_of
-from accelwatch_kubernetes.options import KubernetesOptions
+from accelwatch_kubernetes.settings.options import KubernetesOptions
 from accelwatch_kubernetes.workloads.lineage import lineage_of, lineage_text
 from accelwatch_kubernetes.workloads.observed_job import observed_job
 from support.kubernetes.nodes import NOW, OPTIONS, Object, node

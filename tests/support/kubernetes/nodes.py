@@ -9,7 +9,7 @@ from accelwatch.action.intent import Intent, IntentKind, OwnerAnnotation
 from accelwatch.action.observed import Observed
 from accelwatch_kubernetes.objects.node import Node, node_of
 from accelwatch_kubernetes.observed_context import NODE, SPARE, ObservedContext, observed_context_of
-from accelwatch_kubernetes.options import KubernetesOptions
+from accelwatch_kubernetes.settings.options import KubernetesOptions
 
 Object = dict[str, Any]
 OPTIONS = KubernetesOptions()

@@ -52,7 +52,7 @@ REQUESTS: dict[str, tuple[Request, ...]] = {
     ACTION: (
         Request("cache/cluster_cache.py", "Collection", _WATCHED, "nodes"),
         Request("cache/cluster_cache.py", "Collection", _WATCHED, "pods"),
-        Request("reader.py", "get", ("get",), "nodes"),
+        Request("access/reader.py", "get", ("get",), "nodes"),
         Request("effects/node_patch.py", "patch", ("patch",), "nodes"),
         *(
             Request("readings/devices.py", "get", ("list",), resource, "resource.k8s.io")
@@ -65,7 +65,13 @@ REQUESTS: dict[str, tuple[Request, ...]] = {
             for verb in ("get", "create", "patch", "delete")
         ),
         # What oneself may do, everybody may ask.
-        Request("permissions.py", "create", (), "selfsubjectaccessreviews", "authorization.k8s.io"),
+        Request(
+            "access/permissions.py",
+            "create",
+            (),
+            "selfsubjectaccessreviews",
+            "authorization.k8s.io",
+        ),
         Request("readings/pods.py", "get", ("list",), "pods"),
         Request("readings/pods.py", "get", ("list",), "workloads", "kueue.x-k8s.io"),
         *(

@@ -23,7 +23,7 @@ from accelwatch_backendai.api.sessions import (
     sessions_tagged,
 )
 from accelwatch_backendai.api.specifications import Specifications
-from accelwatch_backendai.specification_rules import SpecificationRule
+from accelwatch_backendai.settings.specification_rules import SpecificationRule
 from accelwatch_lab.cluster.backendai.access import Account
 from support.backendai.served import ServedCluster
 

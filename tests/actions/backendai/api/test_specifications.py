@@ -15,7 +15,7 @@ from accelwatch_backendai.api.sessions import Session
 from accelwatch_backendai.api.specification_files import read_specification
 from accelwatch_backendai.api.specification_rows import Runtime
 from accelwatch_backendai.api.specifications import Specification, Specifications
-from accelwatch_backendai.specification_rules import SpecificationRule
+from accelwatch_backendai.settings.specification_rules import SpecificationRule
 from support.backendai.fixtures import connected
 from support.backendai.rows import session_row
 from support.backendai.signed_api import problem

@@ -6,13 +6,13 @@ import pytest
 
 from accelwatch.action.intent import IntentKind
 from accelwatch.action.step import Achieved, Refusal, RefusalKind, Step, Wait
-from accelwatch_backendai.options import BackendAiOptions
 from accelwatch_backendai.proposals.cancelling import (
     propose_cancel,
     propose_follow,
     propose_restore,
 )
-from accelwatch_backendai.session_rules import Leave, SessionRule
+from accelwatch_backendai.settings.options import BackendAiOptions
+from accelwatch_backendai.settings.session_rules import Leave, SessionRule
 from support.backendai.moving import (
     FIRST,
     NOW,

@@ -9,10 +9,10 @@ from accelwatch.action.intent import OwnerAnnotation
 from accelwatch.action.step import Achieved, Refusal, RefusalKind, Step, Wait
 from accelwatch.base.errors import ConfigError
 from accelwatch_backendai.api.tags import tag_of
-from accelwatch_backendai.options import BackendAiOptions
 from accelwatch_backendai.proposals.moving import propose_move
-from accelwatch_backendai.session_rules import Leave, SessionRule, SessionType
 from accelwatch_backendai.sessions.job_view import FORCED
+from accelwatch_backendai.settings.options import BackendAiOptions
+from accelwatch_backendai.settings.session_rules import Leave, SessionRule, SessionType
 from support.backendai.moving import (
     FIRST,
     NOW,

@@ -1,7 +1,7 @@
 """Which jobs are on which agents."""
 
-from accelwatch_backendai.session_rules import Leave, SessionRule
 from accelwatch_backendai.sessions.node_jobs import jobs_by_agent
+from accelwatch_backendai.settings.session_rules import Leave, SessionRule
 from support.backendai.moving import FIRST, KEY, SECOND, session, successor
 
 

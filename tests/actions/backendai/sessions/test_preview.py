@@ -1,7 +1,7 @@
 """What a drain of an agent would do to its sessions, in words."""
 
-from accelwatch_backendai.session_rules import Leave, SessionRule
 from accelwatch_backendai.sessions.preview import preview_texts
+from accelwatch_backendai.settings.session_rules import Leave, SessionRule
 from support.backendai.moving import FIRST, SECOND, session
 
 INTERACTIVE = "it is interactive, and what its user has open would be lost"

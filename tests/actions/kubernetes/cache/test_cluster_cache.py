@@ -17,7 +17,7 @@ from accelwatch_kubernetes.cache import cluster_cache, freshness
 from accelwatch_kubernetes.cache.cluster_cache import ClusterCache
 from accelwatch_kubernetes.marks.hold import HOLD
 from accelwatch_kubernetes.objects.node import Node
-from accelwatch_kubernetes.options import KubernetesOptions
+from accelwatch_kubernetes.settings.options import KubernetesOptions
 from support.servers.fake_kubernetes import Cluster, node, pod, served
 from support.servers.unreadable_json import DEEP
 

@@ -30,9 +30,9 @@ from accelwatch_kubernetes.devices.taint_rule import (
     rules_of,
 )
 from accelwatch_kubernetes.objects.resource_slice import slices_of
-from accelwatch_kubernetes.options import DeviceEffect, KubernetesOptions
 from accelwatch_kubernetes.proposals.devices import propose_back, propose_out
 from accelwatch_kubernetes.recovering import recovered
+from accelwatch_kubernetes.settings.options import DeviceEffect, KubernetesOptions
 from accelwatch_kubernetes.steps import TAINT, TAINT_DEVICE, UNTAINT, UNTAINT_DEVICE
 from accelwatch_kubernetes.tables import effects_of
 from actions.kubernetes.test_marks import quarantined

@@ -8,8 +8,8 @@ import pytest
 
 from accelwatch.action.contract import ActionContext, ActionUnavailableError
 from accelwatch.api_client.kubernetes.versions import ServedVersions
-from accelwatch_kubernetes.options import DeviceOptions, KubernetesOptions
 from accelwatch_kubernetes.readings.devices import rules_by_node
+from accelwatch_kubernetes.settings.options import DeviceOptions, KubernetesOptions
 
 GROUP = "/apis/resource.k8s.io"
 ANSWERS = {

@@ -8,8 +8,8 @@ import pytest
 from accelwatch.action.intent import Intent, IntentKind
 from accelwatch.action.step import Achieved, Refusal, RefusalKind, Step, Wait
 from accelwatch.plugins.options import checked
-from accelwatch_kubernetes.options import KubernetesOptions
 from accelwatch_kubernetes.proposals.cancelling import propose_cancel, propose_restore
+from accelwatch_kubernetes.settings.options import KubernetesOptions
 from accelwatch_kubernetes.workloads.changes import SUSPENDED
 from support.kubernetes.moving import KEY, job_context
 from support.kubernetes.nodes import intent

@@ -18,8 +18,8 @@ from accelwatch_kubernetes.marks.out_of_service import (
     out_of_service_patch,
 )
 from accelwatch_kubernetes.marks.patches import release_patch
-from accelwatch_kubernetes.options import KubernetesOptions
 from accelwatch_kubernetes.proposals.fencing import ANSWERS_S, propose_fence
+from accelwatch_kubernetes.settings.options import KubernetesOptions
 from support.kubernetes.action_on_cluster import action_on, make_node
 from support.kubernetes.action_on_cluster import intent as wanted
 from support.kubernetes.moving import fence_context, held_node

@@ -7,8 +7,8 @@ import pytest
 from accelwatch.base.errors import ConfigError, OptionsError
 from accelwatch.plugins.options import checked
 from accelwatch_kubernetes.drain.leaving import Stay, ignored_by_drain, leaving
-from accelwatch_kubernetes.drain_rules import platform_namespaces
-from accelwatch_kubernetes.options import KubernetesOptions
+from accelwatch_kubernetes.settings.drain_rules import platform_namespaces
+from accelwatch_kubernetes.settings.options import KubernetesOptions
 from support.kubernetes.pods import Object, pod, pod_of
 
 _GPU = "GPU-8f3d"

@@ -10,8 +10,8 @@ from accelwatch.action.step import Achieved, Refusal, RefusalKind, Step, Wait
 from accelwatch.plugins.options import checked
 from accelwatch_kubernetes.drain.job_view import VERDICTS
 from accelwatch_kubernetes.drain.verdicts import EvictionVerdict, Verdict, encoded
-from accelwatch_kubernetes.options import KubernetesOptions
 from accelwatch_kubernetes.proposals.moving import propose_move
+from accelwatch_kubernetes.settings.options import KubernetesOptions
 from accelwatch_kubernetes.workloads.changes import SUSPENDED
 from support.kubernetes.moving import KEY, held_node, job_context
 from support.kubernetes.nodes import NOW, intent, node, parsed

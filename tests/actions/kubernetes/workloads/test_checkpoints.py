@@ -9,7 +9,7 @@ from accelwatch.action.checkpoint_options import CheckpointOptions
 from accelwatch.action.intent import JobKey
 from accelwatch.action.observed import JobObservation, JobState
 from accelwatch.base.errors import ConfigError
-from accelwatch_kubernetes.checkpoint_patterns import check
+from accelwatch_kubernetes.settings.checkpoint_patterns import check
 from accelwatch_kubernetes.workloads.checkpoints import Checkpoints, with_checkpoints
 
 KEY = JobKey("k", "ml/TrainJob/llama", 1.0)

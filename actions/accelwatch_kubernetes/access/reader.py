@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from accelwatch.api_client.kubernetes.client import KubernetesClient
 from accelwatch.api_client.kubernetes.errors import NOT_FOUND, ApiError
-from accelwatch_kubernetes.answers import unavailable_if_unread
+from accelwatch_kubernetes.access.answers import unavailable_if_unread
 from accelwatch_kubernetes.objects.node import Node, node_of
 
 # As many nodes as may be under way together; what is older is read again.

@@ -10,9 +10,9 @@ from accelwatch.action.checkpoint_options import CheckpointOptions
 from accelwatch.action.power_switch import check_power
 from accelwatch.api_client.backendai.server import ServerOptions
 from accelwatch.base.errors import ConfigError
-from accelwatch_backendai import checkpoint_patterns
-from accelwatch_backendai.session_rules import SessionRule
-from accelwatch_backendai.specification_rules import SpecificationRule
+from accelwatch_backendai.settings import checkpoint_patterns
+from accelwatch_backendai.settings.session_rules import SessionRule
+from accelwatch_backendai.settings.specification_rules import SpecificationRule
 
 _Argv = Annotated[list[str], Meta(max_length=64)]
 # Names of resource groups: VARCHAR(64) of the manager's table.

@@ -12,8 +12,8 @@ from accelwatch.action.checkpoint_options import CheckpointOptions
 from accelwatch.action.power_switch import check_power
 from accelwatch.api_client.kubernetes.server import ServerOptions
 from accelwatch.base.errors import ConfigError
-from accelwatch_kubernetes import checkpoint_patterns
-from accelwatch_kubernetes.drain_rules import DrainRule, platform_namespaces
+from accelwatch_kubernetes.settings import checkpoint_patterns
+from accelwatch_kubernetes.settings.drain_rules import DrainRule, platform_namespaces
 
 # A qualified name of Kubernetes: a DNS subdomain, `/`, and a name of at most 63 characters.
 _QUALIFIED = re.compile(

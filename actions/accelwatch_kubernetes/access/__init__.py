@@ -1,0 +1,1 @@
+"""How the API is asked: nodes by name, what errors mean, what roles allow."""

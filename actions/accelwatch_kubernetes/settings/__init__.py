@@ -1,0 +1,1 @@
+"""What a site says of its cluster: the options of the action."""
