@@ -35,7 +35,7 @@ def evaluate_jobset(jobset: Workload, departure: Departure, below: Outcome) -> O
     """Whether only the pods are replaced, all Jobs restart, or the JobSet is failed."""
     strategy = jobset.text("spec.failurePolicy.restartStrategy")
     if below.fate not in (Fate.FAILED, Fate.ENDANGERED):
-        return _in_place(jobset, below) if strategy == "InPlaceRestart" else below
+        return _restarting_pods(jobset, below) if strategy == "InPlaceRestart" else below
     if jobset.value("spec.failurePolicy") is None:
         outcome = _failed(
             below, "the JobSet has no failurePolicy: one failed Job fails it for good"
@@ -47,7 +47,7 @@ def evaluate_jobset(jobset: Workload, departure: Departure, below: Outcome) -> O
     return outcome
 
 
-def _in_place(jobset: Workload, below: Outcome) -> Outcome:
+def _restarting_pods(jobset: Workload, below: Outcome) -> Outcome:
     """The pod that replaces it comes with the next attempt, which the others have to reach.
 
     Before the first attempt of all pods is complete nothing is counted, and nobody restarts.
