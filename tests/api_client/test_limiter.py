@@ -75,9 +75,9 @@ def test_a_turn_after_the_deadline_is_none_and_costs_none() -> None:
     asyncio.run(main())
 
 
-@pytest.mark.parametrize(("asked_s", "expected_s"), [(0.3, 0.3), (None, 1.0)])
+@pytest.mark.parametrize(("requested_s", "expected_s"), [(0.3, 0.3), (None, 1.0)])
 def test_a_pause_holds_everybody_and_leaves_no_burst(
-    asked_s: float | None, expected_s: float
+    requested_s: float | None, expected_s: float
 ) -> None:
     async def main() -> None:
         limiter = Limiter(20, 2, IdleClock())
@@ -85,7 +85,7 @@ def test_a_pause_holds_everybody_and_leaves_no_burst(
         waiting = asyncio.create_task(_turns(limiter, 5))
         await asyncio.sleep(0)
         await asyncio.sleep(0)
-        limiter.pause(asked_s)
+        limiter.pause(requested_s)
         after = asyncio.create_task(_turns(limiter, 2))
         turns = sorted((await waiting)[2:] + await after)
         assert turns[0] >= expected_s - 0.01

@@ -201,7 +201,7 @@ def test_a_target_whose_lines_were_parsed_goes_on_so() -> None:
     assert target.read('a{b="c"} 1\n').keys == first.keys
 
 
-def test_a_target_that_said_nothing_yet_is_read_by_shape() -> None:
+def test_a_target_that_sent_nothing_yet_is_read_by_shape() -> None:
     knows('a{b="c"} 1\n')
     target = ExpositionReader()
     target.read("# nothing yet\n")

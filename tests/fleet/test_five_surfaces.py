@@ -10,7 +10,7 @@ from support.dashboards.surfaces import NOTHING, Shown, documents, shown
 
 DOCS = Path(__file__).parents[2] / "docs"
 # What check, why, an agent's incidents and a hub's say, by the word of the row.
-SAID = {
+TEXTS = {
     "failed": ("critical", "wrong", "critical", "critical"),
     "lost": ("critical", "wrong", "critical", "critical"),
     "degraded": ("warning", "wrong", "warning", "warning"),
@@ -30,16 +30,16 @@ def test_the_five_surfaces_agree(machine: str) -> None:
     for one in mine:
         assert one.fleet == one.row, one
         assert one.agent == one.hub, one
-        if one.row in SAID:
-            assert (one.check, one.why, one.agent, one.hub) == SAID[one.row], one
+        if one.row in TEXTS:
+            assert (one.check, one.why, one.agent, one.hub) == TEXTS[one.row], one
         else:
             # Rules on numbers ring for a device that calls itself well, but none calls it failed.
             assert (one.row, one.why) == ("ok", NOTHING), one
             assert "critical" not in (one.check, one.agent), one
 
 
-def test_the_machines_are_in_every_state_that_can_be_told_apart() -> None:
-    assert {one.row for one in everything()} == {*SAID, "ok"}
+def test_the_machines_are_in_every_state_that_can_be_distinguished() -> None:
+    assert {one.row for one in everything()} == {*TEXTS, "ok"}
     for vendor in {one.vendor for one in everything()}:
         assert any(one.row == "ok" for one in everything() if one.vendor == vendor), vendor
 

@@ -130,7 +130,9 @@ def test_a_lost_device_has_no_values_and_its_facts(way: Way) -> None:
 @pytest.mark.parametrize(
     "state", [state for state in DeviceState if state not in ("ok", "degraded")]
 )
-def test_who_takes_a_device_for_gone_tells_no_values_of_it(way: Way, state: DeviceState) -> None:
+def test_a_source_that_calls_a_device_gone_reports_no_values_of_it(
+    way: Way, state: DeviceState
+) -> None:
     there = view({("power_watts",): 300.0})
     gone = view({("fan_speed_ratio", "0"): 0.5}, state=state, health=Health.FAILED)
     (found,) = way([[there], [gone]])
@@ -142,7 +144,7 @@ def test_who_takes_a_device_for_gone_tells_no_values_of_it(way: Way, state: Devi
 
 
 @each_way
-def test_a_device_that_is_degraded_still_tells(way: Way) -> None:
+def test_a_device_that_is_degraded_still_reports(way: Way) -> None:
     first = view({("power_watts",): 300.0}, state=DeviceState.DEGRADED, health=Health.DEGRADED)
     other = view({("fan_speed_ratio", "0"): 0.5})
     for parts in ([first], [other]), ([other], [first]):
@@ -265,18 +267,18 @@ def test_owners_are_united_and_events_are_those_of_the_first_that_counts(way: Wa
 
 
 @each_way
-def test_processes_are_those_of_the_first_that_tells_any(way: Way) -> None:
+def test_processes_are_those_of_the_first_that_reports_any(way: Way) -> None:
     running = machines.processes(machines.device(0).id)
-    told = view(reading={"processes": running})
+    reported = view(reading={"processes": running})
     untold = view(reading={"absent": {("processes",): Absence.PERMISSION}})
     idle = view(reading={"processes": ()})
-    (found,) = way([[untold], [told]])
+    (found,) = way([[untold], [reported]])
     assert [one.pid for one in found.reading.processes or ()] == [one.pid for one in running]
     assert found.reading.absent == {}
     assert found.reading.sources == {"processes": "second"}
-    (found,) = way([[idle], [told]])
+    (found,) = way([[idle], [reported]])
     assert found.reading.processes == ()
-    gone = msgspec.structs.replace(told, state=DeviceState.LOST)
+    gone = msgspec.structs.replace(reported, state=DeviceState.LOST)
     (found,) = way([[untold], [gone]])
     assert found.reading.processes is None
 
@@ -346,7 +348,7 @@ def test_two_devices_stay_two(way: Way, one: DeviceView, other: DeviceView) -> N
 
 
 @each_way
-def test_one_source_never_tells_of_a_device_twice(way: Way) -> None:
+def test_one_source_never_reports_a_device_twice(way: Way) -> None:
     board = {"pci_bus_id": "0000:05:00.0"}
     pair = [bare("a", uuid="u", **board), bare("b", uuid="v", **board)]
     assert len(way([pair])) == 2
@@ -359,17 +361,17 @@ def test_one_source_never_tells_of_a_device_twice(way: Way) -> None:
 
 @each_way
 def test_a_name_that_the_second_source_brings_joins_the_third(way: Way) -> None:
-    by_place = bare("a", pci_bus_id="0000:05:00.0")
+    by_address = bare("a", pci_bus_id="0000:05:00.0")
     both = bare("b", pci_bus_id="0000:05:00.0", uuid="u")
-    (found,) = way([[by_place], [both], [bare("c", uuid="u", serial="s")]])
+    (found,) = way([[by_address], [both], [bare("c", uuid="u", serial="s")]])
     assert found.device.id == "a"
 
 
 @each_way
-def test_a_device_goes_by_the_uuids_of_all_that_tell_of_it(way: Way) -> None:
-    place = {"pci_bus_id": "0000:05:00.0"}
-    told = [bare("a", uuid="u", **place), bare("b", uuid="v", **place), bare("c", uuid="v")]
-    (found,) = way([[one] for one in told])
+def test_a_device_goes_by_the_uuids_of_all_that_report_it(way: Way) -> None:
+    address = {"pci_bus_id": "0000:05:00.0"}
+    devices = [bare("a", uuid="u", **address), bare("b", uuid="v", **address), bare("c", uuid="v")]
+    (found,) = way([[one] for one in devices])
     assert found.device.uuid == "u"
 
 
@@ -446,7 +448,7 @@ _absent = st.dictionaries(st.sampled_from(SERIES), st.sampled_from(Absence))
 
 
 @st.composite
-def told(draw: st.DrawFn) -> DeviceView:
+def drawn_view(draw: st.DrawFn) -> DeviceView:
     """A device as some exporter tells of it."""
     values = draw(_values)
     absent = {one: why for one, why in draw(_absent).items() if one not in values}
@@ -460,7 +462,7 @@ def told(draw: st.DrawFn) -> DeviceView:
     )
 
 
-@given(st.lists(told(), min_size=1, max_size=3))
+@given(st.lists(drawn_view(), min_size=1, max_size=3))
 def test_every_way_comes_to_the_same(parts: list[DeviceView]) -> None:
     sources = [[part] for part in parts]
     assert one_page(sources) == targets(sources) == streams(sources)

@@ -31,7 +31,7 @@ def test_a_filter_that_the_hub_takes_the_dashboard_takes(text: str) -> None:
 
 
 @pytest.mark.parametrize("name", OWNER_NAMES)
-def test_each_part_of_an_owner_is_a_field_of_rows_and_places_and_a_group(name: str) -> None:
+def test_each_part_of_an_owner_is_a_field_of_rows_and_slots_and_a_group(name: str) -> None:
     fields = {"job": "job_id"}
     assert fields.get(name, name) in Owner.__struct_fields__
     assert name in DeviceRow.__struct_fields__
@@ -40,14 +40,14 @@ def test_each_part_of_an_owner_is_a_field_of_rows_and_places_and_a_group(name: s
     assert name in grouping.choices([])
     assert grouping.by_device(name, [])
     assert grouping.owned(name, [])
-    place = msgspec.structs.replace(slot_of(0, "n1", 0, "r1"), **{name: "special"})
+    slot = msgspec.structs.replace(slot_of(0, "n1", 0, "r1"), **{name: "special"})
     group = grouping.group_of(name, [])
     assert group is not None
-    assert group(place) == "special"
-    assert filters._searched_texts(place).count("special") == 1
+    assert group(slot) == "special"
+    assert filters._searched_texts(slot).count("special") == 1
 
 
-def test_every_state_of_a_fleet_has_its_place_among_the_worst() -> None:
+def test_every_state_of_a_fleet_has_its_rank_among_the_worst() -> None:
     assert {*SHOWN_STATES, "failed", "hot"} == set(WORST_FIRST)
     assert sorted(WORST_FIRST, key=severity, reverse=True) == list(WORST_FIRST)
     assert set(NODE_SEVERITY) == set(NodeState)

@@ -79,7 +79,7 @@ def test_a_week_goes_as_far_as_it_says(tmp_path: Path, week: str, ceiling: str, 
 
 
 @pytest.mark.parametrize("week", ["Week 3", "Week 4"])
-def test_what_is_to_act_by_itself_asks_nobody(tmp_path: Path, week: str) -> None:
+def test_what_is_to_act_by_itself_requests_no_approval(tmp_path: Path, week: str) -> None:
     rules = rules_of(week, tmp_path)
     acting = [one for one in rules.rules.values() if one.mode is Mode.AUTO]
     assert {"nvidia.lost", "nvidia.missing"} <= {one.id for one in acting}

@@ -45,11 +45,11 @@ def test_a_whole_fleet_that_falls_silent_is_one_sentence() -> None:
     assert found.nodes == tuple(one.node for one in nodes)
 
 
-def test_one_cause_of_all_is_told_without_a_count() -> None:
+def test_one_cause_of_all_is_shown_without_a_count() -> None:
     assert text(out(3), 9) == [f"3 of 9 nodes unreachable since {clock(20)}: connection refused"]
 
 
-def test_where_no_cause_is_known_none_is_told() -> None:
+def test_where_no_cause_is_known_none_is_shown() -> None:
     assert text(out(3, why=""), 9) == [f"3 of 9 nodes unreachable since {clock(20)}"]
 
 
@@ -140,19 +140,19 @@ def test_what_to_look_at_goes_by_how_many_there_are(
     assert outages(nodes, 100, NOW)[0].outage.what_to_do == what
 
 
-def test_an_outage_of_another_day_is_told_with_its_date() -> None:
+def test_an_outage_of_another_day_is_shown_with_its_date() -> None:
     (found,) = largest_outages(out(3, 90_000.0), 3, NOW)
     day = datetime.fromtimestamp(NOW - 90_000).astimezone().strftime("%Y-%m-%d %H:%M")
     assert since_and_why(found, NOW) == f"not answered since {day}: connection refused"
 
 
-def test_only_the_largest_are_told() -> None:
+def test_only_the_largest_are_shown() -> None:
     nodes = [one for at in range(20) for one in out(3 + at, 60.0 * (at + 1), first=100 * at)]
     found = largest_outages(nodes, 2000, NOW)
     assert [one.nodes for one in found] == list(range(22, 14, -1))
 
 
-def test_a_document_tells_outages_before_the_problems_of_the_hub() -> None:
+def test_a_document_lists_outages_before_the_problems_of_the_hub() -> None:
     found = largest_outages(out(3), 3, NOW)
     sums = fleet_document(problems=("dns: no answer",), outages=found)
     assert sums.troubles == (

@@ -48,8 +48,8 @@ def test_an_odd_round_is_logged_by_its_name_and_not_the_last(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     assert _three(_Work(broken=True)) == [0.0, 10.0, 20.0]
-    told = [record.getMessage() for record in caplog.records]
-    assert told == ["a round of the work failed"]
+    messages = [record.getMessage() for record in caplog.records]
+    assert messages == ["a round of the work failed"]
 
 
 def test_of_the_rounds_that_a_slow_one_missed_one_is_made_up_for() -> None:

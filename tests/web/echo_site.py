@@ -41,10 +41,10 @@ class EchoPages:
             return Page(body=b"", headers={"Content-Type": "text/plain"}, chunks=_half)
         if path == "/broken":
             raise ValueError("secret-in-a-traceback")
-        return _told(path=path, query=dict(query), seen=headers.get("x-seen"))
+        return _document(path=path, query=dict(query), seen=headers.get("x-seen"))
 
     async def act(self, change: Change) -> Page:
-        return _told(
+        return _document(
             path=change.path, body=change.body.decode(), address=change.address, user=change.user
         )
 
@@ -59,8 +59,8 @@ async def _half() -> AsyncIterator[bytes]:
     raise ValueError("in the middle")
 
 
-def _told(**said: object) -> Page:
-    return Page(body=json.dumps(said).encode(), headers={"Content-Type": "application/json"})
+def _document(**fields: object) -> Page:
+    return Page(body=json.dumps(fields).encode(), headers={"Content-Type": "application/json"})
 
 
 class EchoStreams:
@@ -98,16 +98,16 @@ class EchoSite:
         self.port = 0
         self._thread = threading.Thread(target=self.loop.run_forever, name="server")
         self._thread.start()
-        self.server = self.run(self._begin(limits, protection, path))
+        self.server = self.run(self._start(limits, protection, path))
 
-    async def _begin(
+    async def _start(
         self, limits: ServerLimits | None, protection: Protection | None, path: Path | None
     ) -> HttpServer:
         server = HttpServer(
             EchoPages(),
             EchoStreams(),
             SystemClock(),
-            answered=lambda asked, code, _: self.answered.append((asked, code)),
+            answered=lambda target, code, _: self.answered.append((target, code)),
             limits=limits,
             protection=protection,
         )
@@ -157,14 +157,14 @@ def received(client: socket.socket) -> bytes:
     return answer
 
 
-def asked(line: str, *fields: str, host: bool = True, body: bytes = b"") -> bytes:
+def request_of(line: str, *fields: str, host: bool = True, body: bytes = b"") -> bytes:
     """A request."""
     lines = (line, *(["Host: localhost"] if host else []), *fields, "", "")
     return "\r\n".join(lines).encode() + body
 
 
 # A request after which the server closes.
-LAST = asked("GET /echo/last HTTP/1.1", "Connection: close")
+LAST = request_of("GET /echo/last HTTP/1.1", "Connection: close")
 
 
 def codes(answer: bytes) -> list[int]:
@@ -172,8 +172,8 @@ def codes(answer: bytes) -> list[int]:
     return [int(piece[2:5]) for piece in answer.split(b"HTTP/1.")[1:]]
 
 
-def told(answer: bytes) -> dict[str, Any]:
+def document_of(answer: bytes) -> dict[str, Any]:
     """What the first answer says that was asked."""
     _, _, rest = answer.partition(b"\r\n\r\n")
-    said: dict[str, Any] = json.loads(rest.partition(b"HTTP/1.")[0])
-    return said
+    document: dict[str, Any] = json.loads(rest.partition(b"HTTP/1.")[0])
+    return document

@@ -9,7 +9,7 @@ import pytest
 
 from accelwatch.web.http.sources import ServerLimits
 from accelwatch.web.protection.web_config import Protection
-from web.echo_site import BIG, LAST, EchoSite, asked, codes, received, told
+from web.echo_site import BIG, LAST, EchoSite, codes, document_of, received, request_of
 
 OpenSite = Callable[..., EchoSite]
 
@@ -36,7 +36,7 @@ def test_an_answer_says_what_it_is_and_when(site: EchoSite) -> None:
 
 def test_a_connection_is_kept(site: EchoSite) -> None:
     with site.connect() as client:
-        client.sendall(asked("GET /echo/a HTTP/1.1"))
+        client.sendall(request_of("GET /echo/a HTTP/1.1"))
         first = client.recv(1 << 16)
         assert codes(first) == [200]
         assert b"Connection:" not in first
@@ -46,10 +46,10 @@ def test_a_connection_is_kept(site: EchoSite) -> None:
 
 @pytest.mark.parametrize("path", ["/echo/a", "/big", "/none"])
 def test_the_head_alone_is_that_of_the_page(site: EchoSite, path: str) -> None:
-    answer = site.exchange(asked(f"HEAD {path} HTTP/1.1", "Connection: close"))
-    head, _, body = site.exchange(asked(f"GET {path} HTTP/1.1", "Connection: close")).partition(
-        b"\r\n\r\n"
-    )
+    answer = site.exchange(request_of(f"HEAD {path} HTTP/1.1", "Connection: close"))
+    head, _, body = site.exchange(
+        request_of(f"GET {path} HTTP/1.1", "Connection: close")
+    ).partition(b"\r\n\r\n")
     assert f"Content-Length: {len(body)}".encode() in answer
     assert answer.endswith(b"\r\n\r\n")
     assert answer.count(b"\r\n") == head.count(b"\r\n") + 2
@@ -57,7 +57,7 @@ def test_the_head_alone_is_that_of_the_page(site: EchoSite, path: str) -> None:
 
 @pytest.mark.parametrize("path", ["/parts", "/v1/stream"])
 def test_an_answer_of_unknown_length_is_chunked(site: EchoSite, path: str) -> None:
-    answer = site.exchange(asked(f"GET {path} HTTP/1.1", "Connection: close"))
+    answer = site.exchange(request_of(f"GET {path} HTTP/1.1", "Connection: close"))
     head, _, body = answer.partition(b"\r\n\r\n")
     assert b"Transfer-Encoding: chunked" in head
     assert b"Content-Length" not in head
@@ -66,7 +66,7 @@ def test_an_answer_of_unknown_length_is_chunked(site: EchoSite, path: str) -> No
 
 @pytest.mark.parametrize("path", ["/parts", "/v1/stream"])
 def test_an_old_client_gets_it_until_the_connection_is_closed(site: EchoSite, path: str) -> None:
-    answer = site.exchange(asked(f"GET {path} HTTP/1.0", host=False))
+    answer = site.exchange(request_of(f"GET {path} HTTP/1.0", host=False))
     head, _, body = answer.partition(b"\r\n\r\n")
     assert b"Transfer-Encoding" not in head
     assert b"Content-Length" not in head
@@ -74,27 +74,27 @@ def test_an_old_client_gets_it_until_the_connection_is_closed(site: EchoSite, pa
 
 
 def test_of_parts_the_head_alone_can_be_had(site: EchoSite) -> None:
-    answer = site.exchange(asked("HEAD /parts HTTP/1.1") + LAST)
+    answer = site.exchange(request_of("HEAD /parts HTTP/1.1") + LAST)
     assert codes(answer) == [200, 200]
     assert b"one " not in answer
 
 
 def test_a_stream_is_the_last_answer(site: EchoSite) -> None:
-    answer = site.exchange(asked("GET /v1/stream HTTP/1.1") + LAST)
+    answer = site.exchange(request_of("GET /v1/stream HTTP/1.1") + LAST)
     assert codes(answer) == [200]
     assert b"Connection: close" in answer
 
 
 def test_an_old_client_is_answered_once(site: EchoSite) -> None:
-    answer = site.exchange(asked("GET /echo/a HTTP/1.0", host=False) + LAST)
+    answer = site.exchange(request_of("GET /echo/a HTTP/1.0", host=False) + LAST)
     assert codes(answer) == [200]
-    assert told(answer)["path"] == "/echo/a"
+    assert document_of(answer)["path"] == "/echo/a"
 
 
 def test_a_fault_of_ours_closes_nothing_and_says_nothing(
     site: EchoSite, caplog: pytest.LogCaptureFixture
 ) -> None:
-    answer = site.exchange(asked("GET /broken HTTP/1.1") + LAST)
+    answer = site.exchange(request_of("GET /broken HTTP/1.1") + LAST)
     assert codes(answer) == [500, 200]
     assert b"secret" not in answer
     assert [record.getMessage() for record in caplog.records] == ["a page failed path=/broken"]
@@ -103,7 +103,7 @@ def test_a_fault_of_ours_closes_nothing_and_says_nothing(
 def test_a_fault_in_the_middle_of_an_answer_ends_it_unfinished(
     site: EchoSite, caplog: pytest.LogCaptureFixture
 ) -> None:
-    answer = site.exchange(asked("GET /half HTTP/1.1") + LAST)
+    answer = site.exchange(request_of("GET /half HTTP/1.1") + LAST)
     assert codes(answer) == [200]
     assert b"half" in answer
     assert not answer.endswith(b"0\r\n\r\n")
@@ -114,19 +114,21 @@ def test_a_fault_in_the_middle_of_an_answer_ends_it_unfinished(
 def test_some_refusals_close_the_connection(open_site: OpenSite, code: int) -> None:
     field = {401: "X: a", 413: "Content-Length: 99999", 415: "Content-Encoding: gzip"}[code]
     protection = Protection(tokens=("t",)) if code == 401 else None
-    answer = open_site(protection=protection).exchange(asked("GET /echo/a HTTP/1.1", field) + LAST)
+    answer = open_site(protection=protection).exchange(
+        request_of("GET /echo/a HTTP/1.1", field) + LAST
+    )
     assert codes(answer) == [code]
     assert b"Connection: close" in answer
 
 
 def test_a_large_page_arrives_whole(site: EchoSite) -> None:
-    answer = site.exchange(asked("GET /big HTTP/1.1", "Connection: close"))
+    answer = site.exchange(request_of("GET /big HTTP/1.1", "Connection: close"))
     assert len(answer.partition(b"\r\n\r\n")[2]) == BIG
 
 
 def test_a_page_waits_for_a_client_that_reads_later(site: EchoSite) -> None:
     with _slow(site) as client:
-        client.sendall(asked("GET /big HTTP/1.1") + LAST)
+        client.sendall(request_of("GET /big HTTP/1.1") + LAST)
         site.pass_time(1.0)
         assert site.answered == []
         assert codes(received(client)) == [200, 200]
@@ -137,7 +139,7 @@ def test_a_stream_that_nobody_reads_is_given_up(
 ) -> None:
     site = open_site(limits=ServerLimits(stall_s=5.0))
     with caplog.at_level("INFO", "accelwatch"), _slow(site) as client:
-        client.sendall(asked("GET /v1/stream?flood HTTP/1.1"))
+        client.sendall(request_of("GET /v1/stream?flood HTTP/1.1"))
         while not site.answered:
             site.pass_time(2.0)
         assert site.server.streams == 0
@@ -146,7 +148,7 @@ def test_a_stream_that_nobody_reads_is_given_up(
 
 def test_a_stream_ends_with_its_client(site: EchoSite) -> None:
     with site.connect() as client:
-        client.sendall(asked("GET /v1/stream?flood HTTP/1.1"))
+        client.sendall(request_of("GET /v1/stream?flood HTTP/1.1"))
         assert client.recv(1 << 16).startswith(b"HTTP/1.1 200 OK")
     while site.server.streams:
         site.pass_time(0.01)
@@ -161,10 +163,10 @@ def test_a_client_on_a_unix_socket_is_known_by_its_user(
     with socket.socket(socket.AF_UNIX) as client:
         client.connect(str(path))
         fields = ("Connection: close", "Content-Length: 2")
-        client.sendall(asked("POST /echo/a HTTP/1.1", *fields, body=b"hi"))
-        said = told(received(client))
-    assert said["address"] == ""
-    assert said["user"] == path.owner()
+        client.sendall(request_of("POST /echo/a HTTP/1.1", *fields, body=b"hi"))
+        document = document_of(received(client))
+    assert document["address"] == ""
+    assert document["user"] == path.owner()
 
 
 def _slow(site: EchoSite) -> socket.socket:

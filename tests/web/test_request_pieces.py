@@ -39,8 +39,8 @@ def test_headers_are_a_mapping() -> None:
 
 
 @given(st.integers(0, 4_000_000_000))
-def test_a_date_is_written_as_mail_writes_it(moment: int) -> None:
-    assert http_date(moment).decode() == email.utils.formatdate(moment, usegmt=True)
+def test_a_date_is_written_as_mail_writes_it(time_s: int) -> None:
+    assert http_date(time_s).decode() == email.utils.formatdate(time_s, usegmt=True)
 
 
 def test_a_head_is_cut_off_once_it_is_whole() -> None:

@@ -8,7 +8,7 @@ import struct
 
 import pytest
 
-from web.echo_site import LAST, EchoSite, asked, codes, received, told
+from web.echo_site import LAST, EchoSite, codes, document_of, received, request_of
 
 LIMIT = 8190
 
@@ -39,13 +39,13 @@ def field_of(size: int) -> str:
 def test_a_target_is_a_path_and_a_query(
     site: EchoSite, target: str, path: str, query: dict[str, list[str]]
 ) -> None:
-    said = told(site.exchange(asked(f"GET {target} HTTP/1.1", "Connection: close")))
-    assert (said["path"], said["query"]) == (path, query)
+    document = document_of(site.exchange(request_of(f"GET {target} HTTP/1.1", "Connection: close")))
+    assert (document["path"], document["query"]) == (path, query)
 
 
 @pytest.mark.parametrize("line", ["OPTIONS *", "CONNECT localhost:80", "GET http://localhost"])
 def test_other_targets_are_no_page_of_ours(site: EchoSite, line: str) -> None:
-    assert codes(site.exchange(asked(f"{line} HTTP/1.1", "Connection: close"))) == [404]
+    assert codes(site.exchange(request_of(f"{line} HTTP/1.1", "Connection: close"))) == [404]
 
 
 @pytest.mark.parametrize(
@@ -60,42 +60,44 @@ def test_other_targets_are_no_page_of_ours(site: EchoSite, line: str) -> None:
     ],
 )
 def test_a_header_is_found_in_any_case(site: EchoSite, fields: list[str], seen: str | None) -> None:
-    answer = site.exchange(asked("GET /echo/a HTTP/1.1", *fields, "Connection: close"))
-    assert told(answer)["seen"] == seen
+    answer = site.exchange(request_of("GET /echo/a HTTP/1.1", *fields, "Connection: close"))
+    assert document_of(answer)["seen"] == seen
 
 
 def test_bytes_of_no_text_reach_a_page(site: EchoSite) -> None:
-    words = asked("GET /echo/a HTTP/1.1", "Connection: close", "X-Seen: _").replace(b"_", b"a\xff")
-    assert told(site.exchange(words))["seen"] == "a\udcff"
+    words = request_of("GET /echo/a HTTP/1.1", "Connection: close", "X-Seen: _").replace(
+        b"_", b"a\xff"
+    )
+    assert document_of(site.exchange(words))["seen"] == "a\udcff"
 
 
 @pytest.mark.parametrize(
     "words",
     [
-        asked("GET /echo/a HTTP/1.1", host=False),
-        asked("GET /echo/a HTTP/1.1", "Host: other"),
-        asked("GET echo HTTP/1.1"),
-        asked("GET /echo/\xe9 HTTP/1.1"),
-        asked("GET /echo/a HTTP/1.2"),
-        asked("GET /echo/a HTTP/9.9"),
-        asked("GET /echo/a http/1.1"),
-        asked("GET /echo/a"),
-        asked("G(T /echo/a HTTP/1.1"),
-        asked("PRI * HTTP/2.0"),
-        asked("GET /echo/a HTTP/1.1", "X-Seen : a"),
-        asked("GET /echo/a HTTP/1.1", ": a"),
-        asked("GET /echo/a HTTP/1.1", "no colon"),
-        asked("GET /echo/a HTTP/1.1", "X-Seen: a", " b"),
-        asked("GET /echo/a HTTP/1.1", "X-Seen: a", "\tb"),
-        asked("GET /echo/a HTTP/1.1", "X-Seen: a\x00b"),
-        asked("GET /echo/a HTTP/1.1", "X-Seen: a\x01b"),
-        asked("GET /echo/a HTTP/1.1", "X-Seen: a\x7fb"),
-        asked("GET /echo/a HTTP/1.1", "X-Seen: a\rb"),
-        asked("GET /echo/a HTTP/1.1", "X-Seen: a\nX: b"),
-        asked("GET /echo/a HTTP/1.1").replace(b"\r\n", b"\n"),
-        asked("GET /echo/a HTTP/1.1", *["X: a"] * 64),
-        asked(line_of(LIMIT + 100)),
-        asked("GET /echo/a HTTP/1.1", field_of(LIMIT + 100)),
+        request_of("GET /echo/a HTTP/1.1", host=False),
+        request_of("GET /echo/a HTTP/1.1", "Host: other"),
+        request_of("GET echo HTTP/1.1"),
+        request_of("GET /echo/\xe9 HTTP/1.1"),
+        request_of("GET /echo/a HTTP/1.2"),
+        request_of("GET /echo/a HTTP/9.9"),
+        request_of("GET /echo/a http/1.1"),
+        request_of("GET /echo/a"),
+        request_of("G(T /echo/a HTTP/1.1"),
+        request_of("PRI * HTTP/2.0"),
+        request_of("GET /echo/a HTTP/1.1", "X-Seen : a"),
+        request_of("GET /echo/a HTTP/1.1", ": a"),
+        request_of("GET /echo/a HTTP/1.1", "no colon"),
+        request_of("GET /echo/a HTTP/1.1", "X-Seen: a", " b"),
+        request_of("GET /echo/a HTTP/1.1", "X-Seen: a", "\tb"),
+        request_of("GET /echo/a HTTP/1.1", "X-Seen: a\x00b"),
+        request_of("GET /echo/a HTTP/1.1", "X-Seen: a\x01b"),
+        request_of("GET /echo/a HTTP/1.1", "X-Seen: a\x7fb"),
+        request_of("GET /echo/a HTTP/1.1", "X-Seen: a\rb"),
+        request_of("GET /echo/a HTTP/1.1", "X-Seen: a\nX: b"),
+        request_of("GET /echo/a HTTP/1.1").replace(b"\r\n", b"\n"),
+        request_of("GET /echo/a HTTP/1.1", *["X: a"] * 64),
+        request_of(line_of(LIMIT + 100)),
+        request_of("GET /echo/a HTTP/1.1", field_of(LIMIT + 100)),
         line_of(LIMIT + 100).encode(),
         b"GET /echo/a HTTP/1.1\r\nX-Seen: " + b"a" * (LIMIT + 100),
         b"\x16\x03\x01" * 9,
@@ -132,53 +134,53 @@ def test_what_is_no_request_is_refused_and_the_connection_closed(
 def test_a_length_that_can_be_read_in_two_ways_is_refused(
     site: EchoSite, fields: list[str]
 ) -> None:
-    words = asked("POST /echo/a HTTP/1.1", *fields, body=b"abc")
+    words = request_of("POST /echo/a HTTP/1.1", *fields, body=b"abc")
     assert codes(site.exchange(words + LAST)) == [400]
     assert site.answered == []
 
 
 @pytest.mark.parametrize("coding", ["gzip, chunked", "chunked, chunked", "identity", "xchunked"])
 def test_no_other_coding_is_taken(site: EchoSite, coding: str) -> None:
-    words = asked("POST /echo/a HTTP/1.1", f"Transfer-Encoding: {coding}", body=b"0\r\n\r\n")
+    words = request_of("POST /echo/a HTTP/1.1", f"Transfer-Encoding: {coding}", body=b"0\r\n\r\n")
     (code,) = codes(site.exchange(words + LAST))
     assert code >= 400
 
 
 def test_requests_up_to_the_limits_are_taken(site: EchoSite) -> None:
     for words in (
-        asked(line_of(LIMIT), "Connection: close"),
-        asked("GET /echo/a HTTP/1.1", field_of(LIMIT), "Connection: close"),
-        asked("GET /echo/a HTTP/1.1", *["X: a"] * 62, "Connection: close"),
+        request_of(line_of(LIMIT), "Connection: close"),
+        request_of("GET /echo/a HTTP/1.1", field_of(LIMIT), "Connection: close"),
+        request_of("GET /echo/a HTTP/1.1", *["X: a"] * 62, "Connection: close"),
         b"\r\n\r\n" + LAST,
     ):
         assert codes(site.exchange(words)) == [200]
 
 
 def test_a_request_may_come_byte_by_byte(site: EchoSite) -> None:
-    words = b"\r\n" + asked("POST /echo/a HTTP/1.1", "Content-Length: 3", body=b"abc") + LAST
+    words = b"\r\n" + request_of("POST /echo/a HTTP/1.1", "Content-Length: 3", body=b"abc") + LAST
     with site.connect() as client:
         for number in range(len(words)):
             client.sendall(words[number : number + 1])
         answer = received(client)
     assert codes(answer) == [200, 200]
-    assert told(answer)["body"] == "abc"
+    assert document_of(answer)["body"] == "abc"
 
 
 def test_requests_are_answered_in_turn(site: EchoSite) -> None:
     words = (
-        asked("GET /echo/1 HTTP/1.1")
-        + asked("POST /echo/2 HTTP/1.1", "Content-Length: 3", body=b"abc")
-        + asked("DELETE /echo/3 HTTP/1.1", "Content-Length: 3", body=b"abc")
-        + asked("HEAD /echo/4 HTTP/1.1")
-        + asked("GET /none HTTP/1.1", "Content-Length: 3", body=b"abc")
-        + asked("GET /echo/6 HTTP/1.1", "Upgrade: websocket", "Connection: Upgrade")
+        request_of("GET /echo/1 HTTP/1.1")
+        + request_of("POST /echo/2 HTTP/1.1", "Content-Length: 3", body=b"abc")
+        + request_of("DELETE /echo/3 HTTP/1.1", "Content-Length: 3", body=b"abc")
+        + request_of("HEAD /echo/4 HTTP/1.1")
+        + request_of("GET /none HTTP/1.1", "Content-Length: 3", body=b"abc")
+        + request_of("GET /echo/6 HTTP/1.1", "Upgrade: websocket", "Connection: Upgrade")
     )
     assert codes(site.exchange(words + LAST)) == [200, 200, 405, 200, 404, 200, 200]
     assert [path for path, _ in site.answered[:3]] == ["/echo/1", "/echo/2", "/echo/3"]
 
 
 def test_many_requests_at_once_are_all_answered(site: EchoSite) -> None:
-    one = asked("GET /echo/a HTTP/1.1", field_of(1000))
+    one = request_of("GET /echo/a HTTP/1.1", field_of(1000))
     assert codes(site.exchange(one * 500 + LAST)) == [200] * 501
 
 
@@ -188,29 +190,31 @@ def test_nothing_is_answered_after_a_request_that_closes(site: EchoSite) -> None
 
 
 def test_rubbish_behind_a_request_is_refused(site: EchoSite) -> None:
-    assert codes(site.exchange(asked("GET /echo/a HTTP/1.1") + b"rubb ish\r\n\r\n"))[-1] == 400
+    assert codes(site.exchange(request_of("GET /echo/a HTTP/1.1") + b"rubb ish\r\n\r\n"))[-1] == 400
 
 
 def test_a_body_is_read_whole(site: EchoSite) -> None:
     body = b"x" * (64 << 10)
-    words = asked("POST /echo/a HTTP/1.1", f"Content-Length: {len(body)}", body=body)
+    words = request_of("POST /echo/a HTTP/1.1", f"Content-Length: {len(body)}", body=body)
     answer = site.exchange(words + LAST)
     assert codes(answer) == [200, 200]
-    assert told(answer)["body"] == body.decode()
-    assert told(answer)["address"] == "127.0.0.1"
+    assert document_of(answer)["body"] == body.decode()
+    assert document_of(answer)["address"] == "127.0.0.1"
 
 
 def test_a_body_that_is_too_long_is_refused_and_its_sender_reads_that(site: EchoSite) -> None:
     body = b"x" * (8 << 20)
-    words = asked("POST /echo/a HTTP/1.1", f"Content-Length: {len(body)}", body=body)
+    words = request_of("POST /echo/a HTTP/1.1", f"Content-Length: {len(body)}", body=body)
     assert codes(site.exchange(words + LAST)) == [413]
     chunk = b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
-    words = asked("POST /echo/a HTTP/1.1", "Transfer-Encoding: chunked", body=chunk)
+    words = request_of("POST /echo/a HTTP/1.1", "Transfer-Encoding: chunked", body=chunk)
     assert codes(site.exchange(words + LAST)) == [413]
 
 
 def test_a_body_that_does_not_come_is_not_waited_for(site: EchoSite) -> None:
-    words = asked("POST /echo/a HTTP/1.1", "Expect: 100-continue", "Content-Length: 3", body=b"a")
+    words = request_of(
+        "POST /echo/a HTTP/1.1", "Expect: 100-continue", "Content-Length: 3", body=b"a"
+    )
     with site.connect() as client:
         client.sendall(words)
         while not site.answered:
@@ -222,7 +226,7 @@ def test_a_body_that_does_not_come_is_not_waited_for(site: EchoSite) -> None:
 
 def test_a_client_that_goes_before_its_body_has_come_is_forgotten(site: EchoSite) -> None:
     with site.connect() as client:
-        client.sendall(asked("POST /echo/a HTTP/1.1", "Content-Length: 3", body=b"a"))
+        client.sendall(request_of("POST /echo/a HTTP/1.1", "Content-Length: 3", body=b"a"))
     while site.server.connections:
         site.pass_time(0.1)
     assert codes(site.exchange(LAST)) == [200]
@@ -236,15 +240,15 @@ def test_a_client_that_goes_before_its_body_has_come_is_forgotten(site: EchoSite
         ("/echo/a", ("Transfer-Encoding: chunked", "Content-Length: 3")),
     ],
 )
-@pytest.mark.parametrize("before", [b"", asked("HEAD /echo/good HTTP/1.1")])
-def test_a_refused_head_is_told_so(
+@pytest.mark.parametrize("before", [b"", request_of("HEAD /echo/good HTTP/1.1")])
+def test_a_refused_head_gets_an_answer(
     site: EchoSite,
     caplog: pytest.LogCaptureFixture,
     target: str,
     fields: tuple[str, ...],
     before: bytes,
 ) -> None:
-    answer = site.exchange(before + asked(f"HEAD {target} HTTP/1.1", *fields))
+    answer = site.exchange(before + request_of(f"HEAD {target} HTTP/1.1", *fields))
     assert codes(answer) == ([200] if before else []) + [400]
     assert answer.endswith(b"\r\n\r\n")
     assert not caplog.records
@@ -254,8 +258,8 @@ def test_a_refused_head_is_told_so(
     "words",
     [
         b"BAD\r\n\r\n",
-        asked("GET /echo/a HTTP/1.0") + b"x",
-        asked("POST /echo/a HTTP/1.1", "Transfer-Encoding: chunked"),
+        request_of("GET /echo/a HTTP/1.0") + b"x",
+        request_of("POST /echo/a HTTP/1.1", "Transfer-Encoding: chunked"),
     ],
 )
 def test_who_has_gone_before_the_answer_is_nobodys_fault(
@@ -276,40 +280,40 @@ def test_who_has_gone_before_the_answer_is_nobodys_fault(
     assert not caplog.records
 
 
-def test_who_waits_to_be_asked_for_his_body_is_asked(site: EchoSite) -> None:
+def test_who_expects_a_continue_gets_it(site: EchoSite) -> None:
     with site.connect() as client:
         fields = ("Expect: 100-continue", "Content-Length: 3", "Connection: close")
-        client.sendall(asked("POST /echo/a HTTP/1.1", *fields))
-        asked_for = b""
-        while not asked_for.endswith(b"\r\n\r\n"):
-            asked_for += client.recv(1)
-        assert codes(asked_for) == [100]
+        client.sendall(request_of("POST /echo/a HTTP/1.1", *fields))
+        requested = b""
+        while not requested.endswith(b"\r\n\r\n"):
+            requested += client.recv(1)
+        assert codes(requested) == [100]
         client.sendall(b"abc")
         answer = received(client)
     assert codes(answer) == [200]
-    assert told(answer)["body"] == "abc"
+    assert document_of(answer)["body"] == "abc"
 
 
 @pytest.mark.parametrize("expecting", [True, False])
-def test_who_sends_his_body_at_once_is_not_asked_for_it(site: EchoSite, expecting: bool) -> None:
+def test_who_sends_the_body_at_once_gets_no_continue(site: EchoSite, expecting: bool) -> None:
     fields = ("Expect: 100-continue",) if expecting else ()
-    words = asked("POST /echo/a HTTP/1.1", *fields, "Content-Length: 3", body=b"abc")
+    words = request_of("POST /echo/a HTTP/1.1", *fields, "Content-Length: 3", body=b"abc")
     answer = site.exchange(words + LAST)
     assert codes(answer) == [200, 200]
 
 
-def test_who_is_refused_is_not_asked_for_his_body(site: EchoSite) -> None:
+def test_a_refused_client_gets_no_continue(site: EchoSite) -> None:
     fields = ("Expect: 100-continue", "Content-Length: 3", "Content-Encoding: deflate")
-    answer = site.exchange(asked("POST /echo/a HTTP/1.1", *fields, "Connection: close"))
+    answer = site.exchange(request_of("POST /echo/a HTTP/1.1", *fields, "Connection: close"))
     assert codes(answer) == [415]
 
 
 @pytest.mark.parametrize("path", ["/echo/a", "/big", "/parts"])
 def test_a_client_that_sends_no_more_gets_its_whole_answer(site: EchoSite, path: str) -> None:
-    whole = site.exchange(asked(f"GET {path} HTTP/1.1", "Connection: close"))
+    whole = site.exchange(request_of(f"GET {path} HTTP/1.1", "Connection: close"))
     for fields in (["Connection: close"], []):
         with site.connect() as client:
-            client.sendall(asked(f"GET {path} HTTP/1.1", *fields))
+            client.sendall(request_of(f"GET {path} HTTP/1.1", *fields))
             client.shutdown(socket.SHUT_WR)
             answer = received(client)
         assert codes(answer) == [200]
@@ -318,7 +322,7 @@ def test_a_client_that_sends_no_more_gets_its_whole_answer(site: EchoSite, path:
 
 def test_requests_that_were_sent_before_the_end_are_all_answered(site: EchoSite) -> None:
     with site.connect() as client:
-        client.sendall(asked("GET /echo/a HTTP/1.1") + asked("GET /echo/b HTTP/1.1"))
+        client.sendall(request_of("GET /echo/a HTTP/1.1") + request_of("GET /echo/b HTTP/1.1"))
         client.shutdown(socket.SHUT_WR)
         answer = received(client)
     assert codes(answer) == [200, 200]
@@ -326,7 +330,7 @@ def test_requests_that_were_sent_before_the_end_are_all_answered(site: EchoSite)
 
 @pytest.mark.parametrize(
     "words",
-    [b"", b"GET /echo/a HT", asked("POST /echo/a HTTP/1.1", "Content-Length: 9", body=b"x")],
+    [b"", b"GET /echo/a HT", request_of("POST /echo/a HTTP/1.1", "Content-Length: 9", body=b"x")],
 )
 def test_who_ends_in_the_middle_of_a_request_is_not_waited_for(
     site: EchoSite, words: bytes

@@ -95,7 +95,7 @@ def on_a_hub(view: DeviceView, folder: Path) -> list[Incident]:
         runner = RuleRunner(FleetEvaluator(site.fleet), settings(), folder)
         await runner.start()
         for _ in range(TICKS):
-            site.tell("a", view)
+            site.report("a", view)
             await runner.tick()
             site.clock.advance(STEP_S)
         await runner.stop()

@@ -91,7 +91,7 @@ def test_no_row_is_left_out_or_double_while_others_come_and_go(seed: int) -> Non
     assert set(found) >= stays
 
 
-def test_what_one_of_several_pages_is_refused_for_is_told() -> None:
+def test_what_one_of_several_pages_is_refused_for_is_reported() -> None:
     async def read(offset: int) -> Page[int]:
         if offset >= 3 * PAGE:
             raise BackendAiUnavailableError(f"no answer at {offset}", sent=True)

@@ -55,5 +55,5 @@ def test_the_offset_of_our_clock_is_read_from_the_answer(date: str, offset_s: fl
 
 
 @pytest.mark.parametrize("date", ["", "yesterday", "Sun, 99 Nov 2026 00:30:15 GMT"])
-def test_a_date_that_is_none_tells_no_offset(date: str) -> None:
+def test_a_date_that_is_none_reports_no_offset(date: str) -> None:
     assert clock_offset_s(date, AT) is None

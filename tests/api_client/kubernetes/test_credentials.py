@@ -115,7 +115,7 @@ def test_a_token_that_cannot_be_used_is_not_sent(tmp_path: Path, text: str | Non
     asyncio.run(main())
 
 
-def test_a_token_that_is_taken_away_is_said_after_a_refusal(tmp_path: Path) -> None:
+def test_a_token_that_is_taken_away_is_reported_after_a_refusal(tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("first")
 
@@ -130,10 +130,10 @@ def test_a_token_that_is_taken_away_is_said_after_a_refusal(tmp_path: Path) -> N
     asyncio.run(main())
 
 
-def _server_context(authority: Authority, *, asks: bool = False) -> ssl.SSLContext:
+def _server_context(authority: Authority, *, requests_certificate: bool = False) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*authority.issue("kubernetes"))
-    if asks:
+    if requests_certificate:
         context.load_verify_locations(authority.file)
         context.verify_mode = ssl.CERT_REQUIRED
     return context
@@ -189,7 +189,9 @@ def test_our_own_certificate_is_shown(authority: Authority) -> None:
     certificate, key = map(str, authority.issue("accelwatch"))
 
     async def main() -> None:
-        async with scripted(answered(200), tls=_server_context(authority, asks=True)) as api:
+        async with scripted(
+            answered(200), tls=_server_context(authority, requests_certificate=True)
+        ) as api:
             named = Server(base=api.base, ca_file=str(authority.file))
             nobody = KubernetesClient(named)
             with pytest.raises(ApiUnavailableError):

@@ -118,7 +118,7 @@ def test_what_is_there_comes_changes_and_goes(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_what_is_listed_anew_is_changed_in_its_place(tmp_path: Path) -> None:
+def test_what_is_listed_again_is_changed_where_it_is(tmp_path: Path) -> None:
     async def main() -> None:
         cluster = Cluster()
         await cluster.put("pods", pod("a1", "10.0.0.1", "n1"), pod("a2", "10.0.0.2", "n1"))
@@ -212,7 +212,7 @@ def test_what_is_no_list_is_no_empty_cluster(answer: Any, text: str) -> None:
     asyncio.run(main())
 
 
-def test_an_event_that_is_none_is_told_and_what_is_there_is_kept() -> None:
+def test_an_event_that_is_none_is_reported_and_what_is_there_is_kept() -> None:
     listing = raw(
         200, b'{"metadata": {"resourceVersion": "5"}, "items": [{"metadata": {"name": "a"}}]}'
     )
@@ -265,7 +265,7 @@ def test_more_objects_than_can_be_kept_are_refused(monkeypatch: pytest.MonkeyPat
     asyncio.run(main())
 
 
-def test_a_server_that_asks_for_an_hour_is_asked_again_sooner(
+def test_a_server_that_demands_an_hour_is_polled_again_sooner(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(mirror_module, "MAX_PAUSE_S", 0.01)

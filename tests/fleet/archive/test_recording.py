@@ -69,9 +69,9 @@ async def recorded(folder: Path, nodes: int = 3, **more: Any) -> None:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place: Path = tmp_path_factory.mktemp("history") / "fleet"
-    asyncio.run(recorded(place))
-    return place
+    history: Path = tmp_path_factory.mktemp("history") / "fleet"
+    asyncio.run(recorded(history))
+    return history
 
 
 def test_a_hub_keeps_devices_nodes_and_jobs(folder: Path) -> None:
@@ -115,12 +115,12 @@ class SlowWriter:
     """A writer whose thread is held inside `add`."""
 
     def __init__(self) -> None:
-        self.begun, self.free = threading.Event(), threading.Event()
+        self.started, self.free = threading.Event(), threading.Event()
         self.calls: list[str] = []
 
     def add(self, batch: object) -> None:
         self.calls.append("add")
-        self.begun.set()
+        self.started.set()
         self.free.wait(10)
         self.calls.append("added")
 
@@ -137,7 +137,7 @@ def test_what_a_thread_is_writing_comes_before_the_end(tmp_path: Path) -> None:
         recorder._cut_at = clock.monotonic()
         recorder._writer = writer = SlowWriter()  # type: ignore[assignment]
         running = asyncio.create_task(recorder.run())
-        await asyncio.to_thread(writer.begun.wait)
+        await asyncio.to_thread(writer.started.wait)
         running.cancel()
         await asyncio.wait([running])
         asyncio.get_running_loop().call_later(0.05, writer.free.set)
@@ -204,7 +204,7 @@ def owner(job: str) -> Owner:
     return Owner(kind="job", job_id=job, user="ada")
 
 
-def test_jobs_begin_and_end_as_their_devices_change_hands() -> None:
+def test_jobs_start_and_end_as_their_devices_change_hands() -> None:
     book = JobBook([JobRow(job="1", user="ada", node="a", device="x", start=5)])
     book.observe(10, "a", [("x", owner("1")), ("y", owner("2"))])
     book.observe(20, "a", [("x", owner("3")), ("y", owner("2"))])

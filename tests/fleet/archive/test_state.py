@@ -10,8 +10,8 @@ from support.machines import composed as machines
 
 
 def test_the_state_of_a_device_that_is_gone_is_a_column() -> None:
-    told = observed(machines.snapshot(machines.view(0), machines.lost_view(1)))
-    well, lost = (values for _, values in told.devices)
+    state = observed(machines.snapshot(machines.view(0), machines.lost_view(1)))
+    well, lost = (values for _, values in state.devices)
     series = "device_unreadable_info", "lost", "lost"
     assert lost[series] == 1
     assert lost["device_up",] == 0
@@ -43,7 +43,7 @@ def test_the_state_of_a_device_that_is_gone_is_a_column() -> None:
         ),
     ],
 )
-def test_a_moment_of_an_archive_calls_it_lost_only_where_something_says_so(
+def test_a_time_of_an_archive_shows_it_lost_only_where_something_says_so(
     values: dict[tuple[str, ...], float], is_lost: bool, state: DeviceState | None
 ) -> None:
     assert unread_state(values, is_lost=is_lost) is state

@@ -84,14 +84,14 @@ def test_nodes_with_a_critical_incident_and_silent_ones_are_listed(tmp_path: Pat
     asyncio.run(scenario())
 
 
-def test_maintenance_counts_while_it_lasts_and_before_it_where_asked(tmp_path: Path) -> None:
+def test_maintenance_counts_while_it_lasts_and_before_it_on_request(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with judged(tmp_path) as (running, _, well, _):
-            asked = {"nodes": [well], "for": "1h", "reason": "new firmware", "by": "ana"}
-            await running.post("/v1/maintenance", json=asked)
+            body = {"nodes": [well], "for": "1h", "reason": "new firmware", "by": "ana"}
+            await running.post("/v1/maintenance", json=body)
             later = (datetime.now(UTC) + timedelta(days=30)).isoformat()
             await running.post(
-                "/v1/maintenance", json={**asked, "from": later, "reason": "new racks"}
+                "/v1/maintenance", json={**body, "from": later, "reason": "new racks"}
             )
             (row,) = [
                 row for row in (await running.get("/v1/avoid"))["nodes"] if row["node"] == well
@@ -112,7 +112,7 @@ def test_without_rules_it_says_so() -> None:
     fleet.close()
 
 
-def test_a_node_that_was_not_asked_yet_is_not_to_be_avoided() -> None:
+def test_a_node_that_was_not_polled_yet_is_not_to_be_avoided() -> None:
     fleet = Fleet(ManualClock(), THRESHOLDS, None)
     fleet.set_targets(targets_of(["n1", "n2"], {}))
     page = json.loads(AvoidPages(fleet).page({}, {}).body)

@@ -5,7 +5,9 @@ from support.archives.synthetic_fleet import Fault
 from .conftest import AT, Play
 
 
-def test_a_link_error_is_told_and_what_the_end_of_its_job_leaves_is_part_of_it(play: Play) -> None:
+def test_a_link_error_is_reported_and_what_the_end_of_its_job_leaves_is_part_of_it(
+    play: Play,
+) -> None:
     played = play(Fault("nvlink", 5, AT, 30.0, 2), Fault("cleaned_up", 5, AT + 6))
     [line] = played.lines
     assert (line.level, line.node) == ("alert", played.fleet.names[5])

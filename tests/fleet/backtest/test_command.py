@@ -43,12 +43,12 @@ def test_incidents_on_stdout_and_gaps_on_stderr(tmp_path: Path, rules: str) -> N
     plan = Plan(nodes=3, devices=2, spare=1, seconds=1800, sessions=False, faults=faults)
     fleet = archive(tmp_path / "a", plan)
     played = ["--history", str(tmp_path / "a"), "--rules", rules]
-    code, out, said = run(*played)
+    code, out, errors = run(*played)
     (line,) = [json.loads(one) for one in out.splitlines()]
     assert code == 0
     assert (line["rule"], line["level"], line["node"]) == ("my.hot", "alert", fleet.names[1])
-    assert said.count("my.fan") == 1
-    assert "1 of 2 rules need columns that this archive lacks" in said
+    assert errors.count("my.fan") == 1
+    assert "1 of 2 rules need columns that this archive lacks" in errors
     assert json.loads(run(*played, "--format", "json")[1]) == [line]
     assert json.loads(run(rules, *played[:2], "--json")[1]) == [line]
     table = run(*played, "--format", "table")[1]
@@ -59,12 +59,12 @@ def test_incidents_on_stdout_and_gaps_on_stderr(tmp_path: Path, rules: str) -> N
     assert run(*played, "--from", later)[1] == ""
     assert "nothing was recorded" not in run(*played, "--from", later)[2]
     for span in (("--from", "2030-01-01"), ("--to", "2020-01-01")):
-        code, out, said = run(*played, *span)
+        code, out, errors = run(*played, *span)
         assert (code, out) == (0, "")
-        assert "nothing was recorded then: the archive goes from 2026-01-01 00:00:0" in said
+        assert "nothing was recorded then: the archive goes from 2026-01-01 00:00:0" in errors
 
 
-def test_what_cannot_be_played_is_said(tmp_path: Path, rules: str) -> None:
+def test_what_cannot_be_replayed_is_reported(tmp_path: Path, rules: str) -> None:
     with pytest.raises(AccelwatchError, match="say one of --history DIR"):
         run("--rules", rules)
     with pytest.raises(AccelwatchError, match="no history archive"):
@@ -76,20 +76,20 @@ def test_what_cannot_be_played_is_said(tmp_path: Path, rules: str) -> None:
 
 
 def test_a_recording_is_played(tmp_path: Path) -> None:
-    told = view(0, {("power_watts",): 300.0})
+    device_view = view(0, {("power_watts",): 300.0})
     event = ErrorEvent(
         code="xid_79",
         category=Category.BUS,
         time=machines.NOW + 20,
         text="GPU has fallen off the bus",
         source="kernel_log",
-        device_id=told.device.id,
+        device_id=device_view.device.id,
     )
     with Recorder(tmp_path / "node.ndjson.zst") as recorder:
         for second in range(60):
             events = (event,) if second >= 20 else ()
             snapshot = Snapshot(time=machines.NOW + second, host="n1", version="")
-            recorder.write(msgspec.structs.replace(snapshot, devices=(told,), events=events))
+            recorder.write(msgspec.structs.replace(snapshot, devices=(device_view,), events=events))
     code, out, _ = run("--replay", str(tmp_path / "node.ndjson.zst"), "--rules", "nvidia")
     (line,) = [json.loads(one) for one in out.splitlines()]
     assert (code, line["rule"], line["node"]) == (0, "nvidia.lost", "n1")

@@ -46,10 +46,10 @@ def test_each_fault_is_one_incident_where_it_is(play: Play) -> None:
     watched = {(one.node, one.rule) for one in played.lines if one.level == "watch"}
     # The silence of node 3 is of the hang of its job, what ended on node 9 of that held back by node 5.
     assert watched == {(name[7], "service.node_silent")}
-    begins = {played.fleet.names[one.node]: one.at for one in FAULTS if one.device is not None}
+    starts = {played.fleet.names[one.node]: one.at for one in FAULTS if one.device is not None}
     for line in played.alerts:
-        if line.node in begins:
-            since = line.opened - played.fleet.plan.start - begins[line.node]
+        if line.node in starts:
+            since = line.opened - played.fleet.plan.start - starts[line.node]
             assert 0 < since <= 600, line
 
 

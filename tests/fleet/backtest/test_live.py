@@ -36,7 +36,7 @@ def test_a_hub_and_a_back_test_see_the_same_causes(tmp_path: Path, packs: Rules)
     causes = Causes(test.rules, test.suspects, lambda _nodes, _now: None)
     live: dict[str, Incident] = {}
     played: dict[str, Any] = {}
-    told: list[str] = []
+    notified: list[str] = []
 
     async def scenario() -> None:
         incident_store = IncidentStore(
@@ -49,7 +49,7 @@ def test_a_hub_and_a_back_test_see_the_same_causes(tmp_path: Path, packs: Rules)
         await incident_store.start(None, RuleSet(rules=packs, digest="d"), test.started)
         for step in test.steps():
             played.update((one.id, one) for one in step.changed)
-            told.extend(one.incident.id for one in causes.step(step.changed, step.time))
+            notified.extend(one.incident.id for one in causes.step(step.changed, step.time))
             for id_, leader in causes.drain_moves().items():
                 after = test.manager.follow(id_, leader, step.time)
                 if after is not None:
@@ -59,6 +59,6 @@ def test_a_hub_and_a_back_test_see_the_same_causes(tmp_path: Path, packs: Rules)
 
     asyncio.run(scenario())
     assert live == played
-    assert told
+    assert notified
     assert any(one.follows for one in live.values())
-    assert all(not live[one].group for one in told)
+    assert all(not live[one].group for one in notified)

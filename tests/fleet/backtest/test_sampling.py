@@ -64,7 +64,7 @@ def test_a_storm_is_one_though_it_is_seen_a_sample_apart(tmp_path: Path, step_s:
     assert len(found[-1].nodes) == 12
 
 
-def test_the_sampling_is_said(tmp_path: Path) -> None:
+def test_the_sampling_is_shown(tmp_path: Path) -> None:
     assert list(backtest(tmp_path, 30, "").unseen) == [
         "a sample every 30 s: faults shorter than 30 s are not in this archive"
     ]
@@ -82,8 +82,8 @@ def test_an_archive_without_events_says_which_rules_that_blinds(tmp_path: Path) 
     backtest(tmp_path, 30, "", when=LOGGED)
     shutil.rmtree(tmp_path / "archive" / "events")
     rules = dict(load([tmp_path / "rules.yaml"]).rules)
-    said = list(Backtest(Archive(tmp_path / "archive"), rules).unseen)
-    assert said == [
+    unseen = list(Backtest(Archive(tmp_path / "archive"), rules).unseen)
+    assert unseen == [
         "a sample every 30 s: faults shorter than 30 s are not in this archive",
         "the archive has no events: what 1 rule (a) would have found in logs is not seen",
     ]
@@ -105,7 +105,7 @@ def test_an_archive_without_events_says_which_rules_that_blinds(tmp_path: Path) 
         ("fleet", ""),
     ],
 )
-def test_what_groups_cannot_be_made_by_is_said(tmp_path: Path, by: str, text: str) -> None:
+def test_what_groups_cannot_be_made_by_is_reported(tmp_path: Path, by: str, text: str) -> None:
     played = backtest(tmp_path, 30, f"group: {{by: {by}, at_least: 5, within: 2m}}")
     _, *more = played.unseen
     assert more == ([text] if text else [])

@@ -43,6 +43,6 @@ def test_rules_worked_out_only_where_they_may_be_true_say_the_same(
 
     quick = changes()
     run = Program.run
-    monkeypatch.setattr(Program, "run", lambda self, columns, asked, _: run(self, columns, asked))
+    monkeypatch.setattr(Program, "run", lambda self, columns, _among, _: run(self, columns, _among))
     assert changes() == quick
     assert len({msgspec.json.decode(one)["rule"] for one in quick}) >= 6

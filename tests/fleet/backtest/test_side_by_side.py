@@ -84,7 +84,7 @@ def test_two_and_three_processes_say_what_one_says(tmp_path: Path, packs: Rules)
     assert incidents(Helpers(2, command)) == one
 
 
-def test_rules_that_ask_for_one_another_are_judged_together(mine: Path) -> None:
+def test_rules_that_refer_to_one_another_are_evaluated_together(mine: Path) -> None:
     rules = load([mine]).rules
     for count in (1, 2, 3, 9):
         found = shares(rules, (), (), count)
@@ -100,14 +100,14 @@ def test_what_is_never_true_costs_nothing(packs: Rules) -> None:
     assert min(judged) > 10
 
 
-def test_a_helper_that_is_killed_is_told_and_nobody_waits(folder: Path, mine: Path) -> None:
+def test_a_helper_that_is_killed_is_reported_and_nobody_waits(folder: Path, mine: Path) -> None:
     end = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
     test = beside(folder, mine, sys.executable, "-c", end)
     with pytest.raises(AccelwatchError, match=r"has ended \(signal 9, Killed\).*--processes 1"):
         list(test.steps())
 
 
-def test_a_helper_that_fails_is_told(folder: Path, mine: Path) -> None:
+def test_a_helper_that_fails_is_reported(folder: Path, mine: Path) -> None:
     test = beside(folder, mine, sys.executable, "-c", "raise SystemExit(3)")
     with pytest.raises(AccelwatchError, match=r"has ended \(exit code 3\)"):
         list(test.steps())
@@ -115,19 +115,19 @@ def test_a_helper_that_fails_is_told(folder: Path, mine: Path) -> None:
         list(beside(folder, mine, "/nowhere/at/all").steps())
 
 
-def test_a_helper_ends_with_who_began_it(folder: Path, mine: Path, tmp_path: Path) -> None:
-    said = tmp_path / "pid"
+def test_a_helper_ends_with_who_started_it(folder: Path, mine: Path, tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
     code = (
         "import os, pathlib, pickle, sys, time\n"
         "from accelwatch.fleet.backtest.partner import Report\n"
-        f"pathlib.Path({str(said)!r}).write_text(str(os.getpid()))\n"
+        f"pathlib.Path({str(pid_file)!r}).write_text(str(os.getpid()))\n"
         "pickle.dump(Report(float('inf'), {}), sys.stdout.buffer)\n"
         "sys.stdout.buffer.flush()\n"
         "time.sleep(600)\n"
     )
     with closing(beside(folder, mine, sys.executable, "-c", code).steps()) as steps:
         next(steps)
-        pid = int(said.read_text())
+        pid = int(pid_file.read_text())
         os.kill(pid, 0)
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
@@ -142,9 +142,9 @@ def test_a_helper_that_nobody_reads_ends_quietly(folder: Path, mine: Path) -> No
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.close()
-        said = process.stderr.read()
+        errors = process.stderr.read()
         wait_until(lambda: process.poll() is not None)
-    assert (process.returncode, said) == (0, b"")
+    assert (process.returncode, errors) == (0, b"")
 
 
 def test_rules_that_have_changed_meanwhile_are_refused(folder: Path, mine: Path) -> None:
@@ -154,13 +154,13 @@ def test_rules_that_have_changed_meanwhile_are_refused(folder: Path, mine: Path)
     assert run.stderr == "rule files have changed since the back-test started\n"
 
 
-def test_one_processor_is_said(folder: Path, mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_processor_is_shown(folder: Path, mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     played = ["--history", str(folder), "--rules", str(mine)]
     monkeypatch.setattr(backtest_command, "_LONG_STEPS", 10)
-    beside_, said = printed(*played)
-    assert "one processor" not in said
+    beside_, errors = printed(*played)
+    assert "one processor" not in errors
     monkeypatch.setattr(backtest_command, "processors", lambda: 1)
-    alone, said = printed(*played)
-    assert "one processor: one process evaluates all rules" in said
+    alone, errors = printed(*played)
+    assert "one processor: one process evaluates all rules" in errors
     assert alone == beside_
     assert b"a.hot" in alone

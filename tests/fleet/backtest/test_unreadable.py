@@ -12,7 +12,7 @@ from .conftest import AT, Play
 
 @pytest.mark.parametrize("seconds", [20.0, 70.0, 120.0])
 @pytest.mark.parametrize("device", [1, None])
-def test_reads_that_fail_for_a_moment_are_told_to_nobody(
+def test_reads_that_fail_briefly_notify_nobody(
     play: Play, seconds: float, device: int | None
 ) -> None:
     assert not play(Fault("unread", 5, AT, seconds, device)).lines

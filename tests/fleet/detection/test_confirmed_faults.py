@@ -32,8 +32,10 @@ def test_an_id_that_names_no_single_device_is_no_key() -> None:
 def test_devices_have_their_serial_and_slot_where_their_id_is_their_own() -> None:
     site = TwoNodes()
     same = {"id": "nvidia:0", "serial": None}
-    site.tell("a", machines.view(0), machines.view(1, device=machines.device(1, **same, uuid=None)))
-    site.tell("b", machines.view(2, device=machines.device(2, **same, uuid=None)))
+    site.report(
+        "a", machines.view(0), machines.view(1, device=machines.device(1, **same, uuid=None))
+    )
+    site.report("b", machines.view(2, device=machines.device(2, **same, uuid=None)))
     device = machines.device(0)
     devices = [
         (node.name, present.device)
@@ -57,7 +59,7 @@ def test_the_detector_knows_a_board_again_in_another_slot() -> None:
 def test_a_hub_gives_its_detector_all_faults_whenever_there_are_others() -> None:
     async def main() -> tuple[list[list[float]], bool]:
         site = TwoNodes()
-        site.tell("a", machines.view(0))
+        site.report("a", machines.view(0))
         ticks = Ticks()
         # The second is confirmed later and began earlier.
         known = [fault(1, 1.0, node="n1", now=ticks.now)]
@@ -93,7 +95,7 @@ def test_a_detector_that_starts_anew_is_given_all_again() -> None:
 def test_without_faults_nobody_is_looked_at() -> None:
     async def main() -> object:
         site = TwoNodes()
-        site.tell("a", machines.view(0))
+        site.report("a", machines.view(0))
         detector = Detector()
         await FaultRecorder(site.fleet, tuple).record(detector, Ticks().after().frame, LongWork())
         return detector.channels.prior.also

@@ -239,12 +239,12 @@ KeptFile(path, bytes, "").save_chunks([b"all of it"])
 """
 
 
-@pytest.mark.parametrize("moment", ["writing", "syncing"])
+@pytest.mark.parametrize("stage", ["writing", "syncing"])
 def test_a_process_that_is_killed_while_it_writes_leaves_the_file_before(
-    tmp_path: Path, moment: str
+    tmp_path: Path, stage: str
 ) -> None:
     (tmp_path / FILE).write_bytes(written().data)
-    command = [sys.executable, "-c", _KILLED, str(tmp_path / FILE), moment]
+    command = [sys.executable, "-c", _KILLED, str(tmp_path / FILE), stage]
     assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
     assert len(list(tmp_path.iterdir())) == 2
 

@@ -94,7 +94,7 @@ def test_it_is_saved_every_ten_minutes(tmp_path: Path) -> None:
     ],
     ids=["gone", "replaced-when-lost", "replaced", "silent", "says-more"],
 )
-def test_who_is_another_begins_anew(
+def test_who_is_another_starts_over(
     tmp_path: Path, nodes: dict[str, list[DeviceView]], anew: set[tuple[str, str]]
 ) -> None:
     after = next_process(tmp_path)
@@ -114,7 +114,7 @@ def test_a_serial_number_makes_another_as_well(tmp_path: Path) -> None:
     assert after.learned_s()["b", "gpu0"] > LEARNED_S
 
 
-def test_a_node_that_was_rebooted_begins_anew_with_its_devices(tmp_path: Path) -> None:
+def test_a_node_that_was_rebooted_starts_over_with_its_devices(tmp_path: Path) -> None:
     after = next_process(tmp_path, 600.0)
     after.booted_at["a"] = written().now + 300.0
     (ended,) = after.tick(a=A, b=B)
@@ -164,7 +164,7 @@ def test_a_node_that_does_not_come_is_forgotten(tmp_path: Path) -> None:
     assert again.learned_s()["b", "gpu0"] > LEARNED_S
 
 
-def test_a_detector_that_failed_and_begins_anew_gets_no_half_of_a_past(tmp_path: Path) -> None:
+def test_a_detector_that_failed_and_starts_over_gets_no_half_of_a_past(tmp_path: Path) -> None:
     after = next_process(tmp_path)
     after.tick(b=B)
     after.detector = Detector()

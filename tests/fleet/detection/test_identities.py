@@ -34,7 +34,7 @@ def test_a_node_keeps_its_row_and_a_free_row_is_given_again() -> None:
         (30.0, True),
     ],
 )
-def test_a_boot_is_a_moment_of_booting_that_has_moved(uptime: float, booted: bool) -> None:
+def test_a_boot_is_a_boot_time_that_has_moved(uptime: float, booted: bool) -> None:
     rows = NodeRows()
     rows.assign(["a"])
     assert not rows.boot(5000.0, np.array([1000.0])).any()

@@ -41,8 +41,8 @@ class Hub(TwoNodes):
 
 def test_both_nodes_and_their_devices() -> None:
     hub = Hub()
-    hub.tell("a", view(0, {("power_watts",): 500.0}), view(1), host(host_uptime_seconds=900))
-    hub.tell("b", view(0), view(1))
+    hub.report("a", view(0, {("power_watts",): 500.0}), view(1), host(host_uptime_seconds=900))
+    hub.report("b", view(0), view(1))
     frame = hub.bring()
     names = frame.names
 
@@ -60,10 +60,10 @@ def test_both_nodes_and_their_devices() -> None:
 
 def test_a_silent_node_is_down_and_its_numbers_unknown() -> None:
     hub = Hub()
-    hub.tell("a", view(0))
+    hub.report("a", view(0))
     hub.bring()
     hub.clock.advance(60)
-    hub.tell("b", view(1))
+    hub.report("b", view(1))
     frame = hub.bring()
 
     assert frame.node_state.tolist() == [NodeState.DOWN, NodeState.UP]
@@ -80,7 +80,7 @@ def test_an_interface_that_a_host_reports_later_is_read() -> None:
     nodes = (SignalRow(("host_network_up", ANY), "fabric", fold=Fold.SUM),)
     frames = Frames(FleetEventHistory(hub.fleet), 10.0, signals=((), nodes))
     columns = HubColumns(hub.fleet, frames)
-    hub.tell("a", view(0), host(host_uptime_seconds=900))
+    hub.report("a", view(0), host(host_uptime_seconds=900))
 
     async def frame() -> Frame:
         return await frames.frame(await columns.refresh(LongWork()), LongWork())
@@ -89,10 +89,10 @@ def test_an_interface_that_a_host_reports_later_is_read() -> None:
     later = host(host_uptime_seconds=900)
     values = {**later.reading.values, WIRE: 1.0}
     reading = msgspec.structs.replace(later.reading, values=values)
-    hub.tell("a", view(0), msgspec.structs.replace(later, reading=reading))
+    hub.report("a", view(0), msgspec.structs.replace(later, reading=reading))
     assert np.isnan(asyncio.run(frame()).nodes[0]).all()
     hub.clock.advance(301.0)
-    hub.tell("a", view(0), msgspec.structs.replace(later, reading=reading))
+    hub.report("a", view(0), msgspec.structs.replace(later, reading=reading))
     newest = asyncio.run(frame())
     assert newest.nodes[0, newest.names.nodes.index("a")] == 1.0
     assert frames.needs.series >= {WIRE}
@@ -112,7 +112,7 @@ def test_nodes_in_a_window_of_maintenance(
 ) -> None:
     hub = TwoNodes()
     for node in ("a", "b"):
-        hub.tell(node, view(0))
+        hub.report(node, view(0))
     now = hub.clock.wall()
     window = Maintenance(
         id="w", nodes=nodes, starts=now + starts, ends=now + starts + 3600, by="", reason=""
@@ -131,7 +131,7 @@ def test_nodes_in_a_window_of_maintenance(
 
 def test_nobody_announces_maintenance_without_rules() -> None:
     hub = TwoNodes()
-    hub.tell("a", view(0))
+    hub.report("a", view(0))
     detector = detector_of(hub.fleet, lambda: None)
 
     async def frame() -> Frame:
@@ -164,7 +164,7 @@ def test_what_an_agent_remembers_is_no_news_whenever_it_is_connected(
 ) -> None:
     hub = Hub()
     hub.bring()
-    hub.tell("a", view(0), view(1))
+    hub.report("a", view(0), view(1))
     bus_error(hub, age_s)
     assert len(hub.bring().events) == events
 
@@ -187,10 +187,10 @@ def anonymous() -> DeviceView:
 
 def test_a_row_that_another_node_has_now_is_of_another_device() -> None:
     hub = Hub()
-    hub.tell("a", anonymous())
+    hub.report("a", anonymous())
     before = hub.bring()
     asyncio.run(replaced_by_c(hub))
-    hub.tell("c", anonymous())
+    hub.report("c", anonymous())
     after = hub.bring()
     assert before.device_generation.tolist() == [0]
     assert after.device_generation.tolist() == [1]
@@ -199,10 +199,10 @@ def test_a_row_that_another_node_has_now_is_of_another_device() -> None:
 
 def test_a_row_that_is_empty_has_no_name() -> None:
     hub = Hub()
-    hub.tell("a", view(0), view(1))
+    hub.report("a", view(0), view(1))
     hub.bring()
     asyncio.run(replaced_by_c(hub))
-    hub.tell("c", anonymous())
+    hub.report("c", anonymous())
     frame = hub.bring()
     assert sorted(filter(None, frame.names.devices)) == ["nvidia:0000:65:00.0"]
 
@@ -213,14 +213,14 @@ def test_a_clock_that_is_set_boots_nobody(monkeypatch: pytest.MonkeyPatch) -> No
         nodes = (SignalRow(("host_network_up", ANY), "fabric", fold=Fold.SUM),)
         made = Frames(FleetEventHistory(hub.fleet), 10.0, signals=((), nodes))
         columns = HubColumns(hub.fleet, made)
-        hub.tell("a", view(0), host(host_uptime_seconds=90000))
+        hub.report("a", view(0), host(host_uptime_seconds=90000))
         first = await made.frame(await columns.refresh(LongWork()), LongWork())
         wall = hub.clock.wall
         monkeypatch.setattr(hub.clock, "wall", lambda: wall() + 7200.0)
         hub.clock.advance(301.0)
         wired = host(host_uptime_seconds=90301)
         reading = msgspec.structs.replace(wired.reading, values={**wired.reading.values, WIRE: 1.0})
-        hub.tell("a", view(0), msgspec.structs.replace(wired, reading=reading))
+        hub.report("a", view(0), msgspec.structs.replace(wired, reading=reading))
         return first, await made.frame(await columns.refresh(LongWork()), LongWork())
 
     first, second = asyncio.run(frames())

@@ -79,11 +79,11 @@ class Hub(TwoNodes):
     async def tick(self) -> None:
         self.clock.advance(15.0)
         for node in ("a", "b"):
-            self.tell(node, view(0), view(1))
+            self.report(node, view(0), view(1))
         await self.columns.refresh(LongWork())
         await self.running.detect(self.columns, LongWork())
 
-    async def asked(self, entity: str) -> DetectorPage:
+    async def page_of(self, entity: str) -> DetectorPage:
         page = await self.pages.page({"entity": [entity]} if entity else {}, {})
         return msgspec.json.decode(page.body, type=DetectorPage)
 
@@ -98,7 +98,7 @@ def page_of(hub: Hub, entity: str, *findings: Finding) -> DetectorPage:
         await hub.tick()
         await hub.running.stop()
         hub.find(*findings)
-        return await hub.asked(entity)
+        return await hub.page_of(entity)
 
     return asyncio.run(main())
 
@@ -125,7 +125,7 @@ def test_a_frame_that_is_being_looked_at_is_waited_for() -> None:
     async def main() -> DetectorPage:
         hub = Hub()
         await hub.tick()
-        return await hub.asked("a")
+        return await hub.page_of("a")
 
     assert asyncio.run(main()).rows
 
@@ -167,13 +167,13 @@ def test_of_another_device_the_finding_is_not_shown() -> None:
         ("a/nvidia9", f"no device 'nvidia9' on 'a'; did you mean {machines.device(0).name}"),
     ],
 )
-def test_an_unknown_name_is_told_with_the_nearest(entity: str, text: str) -> None:
+def test_an_unknown_name_is_reported_with_the_nearest(entity: str, text: str) -> None:
     with pytest.raises(UnmetError) as raised:
         page_of(Hub(), entity)
     assert str(raised.value).startswith(text[:-1])
 
 
-def test_without_an_entity_one_is_asked_for() -> None:
+def test_without_an_entity_the_page_requests_one() -> None:
     with pytest.raises(UsageError, match="entity is needed"):
         page_of(Hub(), "")
 
@@ -186,11 +186,11 @@ def rules_of(folder: Path, text: str) -> RuleSet:
 
 def refusal_of(hub: Hub) -> str:
     with pytest.raises(UnmetError) as raised:
-        asyncio.run(hub.asked("a"))
+        asyncio.run(hub.page_of("a"))
     return str(raised.value)
 
 
-def test_why_no_detector_runs_is_told(tmp_path: Path) -> None:
+def test_why_no_detector_runs_is_reported(tmp_path: Path) -> None:
     remedy = "the pack `detector` does, unless detector.enabled is false"
     assert refusal_of(Hub(None)) == (f"no detector runs here, as no rules are in force; {remedy}")
     assert refusal_of(Hub(runs=False)) == (
@@ -216,7 +216,7 @@ def test_a_node_that_has_just_been_added_has_no_row_yet() -> None:
         names = frame.names._replace(nodes=("", "b"))
         detector.tick = detector.tick._replace(frame=frame._replace(names=names))
         with pytest.raises(UnmetError, match="no row for 'a' yet: it was just added"):
-            await hub.asked("a")
+            await hub.page_of("a")
 
     asyncio.run(main())
 
@@ -224,7 +224,7 @@ def test_a_node_that_has_just_been_added_has_no_row_yet() -> None:
 def suspected(*findings: Finding) -> dict[str, NodeFinding | None]:
     hub = Hub()
     for node in ("a", "b"):
-        hub.tell(node, view(0), view(1))
+        hub.report(node, view(0), view(1))
     suspects = Suspects(hub.fleet, lambda: findings)
     return {node: suspects.of(node) for node in ("a", "b")}
 
@@ -297,7 +297,7 @@ def test_a_running_hub_carries_what_its_detector_finds() -> None:
 
 def test_lists_of_nodes_and_the_stream_carry_it() -> None:
     hub = Hub()
-    hub.tell("a", view(0), view(1))
+    hub.report("a", view(0), view(1))
     hub.fleet.finding_of = Suspects(hub.fleet, lambda: (finding(),)).of
     summary = node_summary(hub.fleet, hub.fleet.nodes["a"])
     assert summary.finding is not None

@@ -76,7 +76,7 @@ class Hub(TwoNodes):
         self.clock.advance(10.0)
         for node in ("a", "b"):
             now = self.clock.wall()
-            self.tell(node, view(0, sample_time=now), view(1, sample_time=now))
+            self.report(node, view(0, sample_time=now), view(1, sample_time=now))
         await self.columns.refresh(LongWork())
         await self.running.detect(self.columns, LongWork())
         await self.running.stop()
@@ -185,7 +185,7 @@ def test_a_file_that_cannot_be_written_is_a_problem(tmp_path: Path) -> None:
     assert str(tmp_path / "file") in asyncio.run(problem())
 
 
-def test_who_asks_between_frames_writes_nothing(tmp_path: Path) -> None:
+def test_a_request_between_frames_writes_nothing(tmp_path: Path) -> None:
     async def written() -> tuple[int, int]:
         hub = Hub(tmp_path)
         for _ in range(3):
@@ -267,7 +267,7 @@ def test_a_clock_that_is_set_back_stops_no_frame(monkeypatch: pytest.MonkeyPatch
     assert second - first == 10.0
 
 
-def test_findings_end_when_no_rule_asks_for_them() -> None:
+def test_findings_end_when_no_rule_uses_them() -> None:
     async def paused() -> tuple[int, int, int]:
         hub = Hub()
         await hub.tick()
@@ -307,7 +307,7 @@ def test_what_was_found_of_a_device_is_unknown_of_another_in_its_row() -> None:
         assert alerts(hub) == [1.0, 1.0]
         now = hub.clock.wall()
         other = msgspec.structs.replace(view(1).device, uuid="GPU-other", serial="other")
-        hub.tell("a", view(0, sample_time=now), view(1, sample_time=now, device=other))
+        hub.report("a", view(0, sample_time=now), view(1, sample_time=now, device=other))
         await hub.columns.refresh(LongWork())
         return hub
 
@@ -324,7 +324,7 @@ def test_findings_of_a_frame_are_not_of_who_came_while_it_was_looked_at() -> Non
         hub = await hub_with_findings()
         seen = hub.own.generations
         other = msgspec.structs.replace(view(1).device, uuid="GPU-other", serial="other")
-        hub.tell("a", view(0), view(1, device=other))
+        hub.report("a", view(0), view(1, device=other))
         await hub.columns.refresh(LongWork())
         at = {subject: np.zeros(2, dtype=np.intp) for subject in SUBJECTS}
         hub.running.facts.update([finding(Scope.NODE)], at, seen)

@@ -97,16 +97,16 @@ def _page(*uuids: str, node: str = "n1", model: str = "H100", more: str = "") ->
 
 def test_nodes_share_a_plan_and_keep_their_devices() -> None:
     for node in range(5):
-        told = read(_page(f"GPU-{node}-0", f"GPU-{node}-1", node=f"n{node}"))
-        assert [view.device.uuid for view in told.devices] == [f"GPU-{node}-0", f"GPU-{node}-1"]
-        assert [view.device.index for view in told.devices] == [0, 1]
+        result = read(_page(f"GPU-{node}-0", f"GPU-{node}-1", node=f"n{node}"))
+        assert [view.device.uuid for view in result.devices] == [f"GPU-{node}-0", f"GPU-{node}-1"]
+        assert [view.device.index for view in result.devices] == [0, 1]
     assert len(shared()) == len(_made) == 1
 
 
 def test_another_model_is_another_plan() -> None:
     for node, model in enumerate(("H100", "H100", "B200")):
-        told = read(_page(f"GPU-{node}", node=f"n{node}", model=model))
-        assert told.devices[0].device.model == model
+        result = read(_page(f"GPU-{node}", node=f"n{node}", model=model))
+        assert result.devices[0].device.model == model
     assert len(shared()) == 2
 
 
@@ -131,7 +131,7 @@ def test_a_uuid_that_says_more_is_looked_at(uuids: tuple[str, str]) -> None:
     assert read(page) == expected
 
 
-def test_a_uuid_that_names_a_place_is_looked_at() -> None:
+def test_a_uuid_that_names_a_slot_is_checked() -> None:
     (dialect,) = [dialect for dialect in FOREIGN if dialect.name == "all-smi"]
     assert dialect.labels.positional
 
@@ -148,8 +148,8 @@ def test_a_uuid_that_names_a_place_is_looked_at() -> None:
 
 def test_pods_are_of_one_node_only() -> None:
     for node in range(3):
-        told = read(_page(f"GPU-{node}", more=f',pod="train-{node}",namespace="ml"'))
-        assert [owner.pod for owner in told.devices[0].owners] == [f"train-{node}"]
+        result = read(_page(f"GPU-{node}", more=f',pod="train-{node}",namespace="ml"'))
+        assert [owner.pod for owner in result.devices[0].owners] == [f"train-{node}"]
     assert not shared()
 
 
@@ -159,16 +159,16 @@ def test_processes_are_of_one_node_only() -> None:
     )
     text = "".join(line for line in lines if '""' not in line)
     for node in "bcd":
-        told = read(text.replace("GPU-aa", f"{node}{node}").replace("box", node))
-        assert any(view.reading.processes for view in told.devices)
+        result = read(text.replace("GPU-aa", f"{node}{node}").replace("box", node))
+        assert any(view.reading.processes for view in result.devices)
     assert _made
     assert not shared()
 
 
 def test_a_model_that_looks_like_a_sign_is_itself() -> None:
     for node in range(3):
-        told = read(_page(f"GPU-{node}", node=f"n{node}", model="\0" + "0"))
-        assert told.devices[0].device.model == "\0" + "0"
+        result = read(_page(f"GPU-{node}", node=f"n{node}", model="\0" + "0"))
+        assert result.devices[0].device.model == "\0" + "0"
 
 
 def test_our_own_agents_are_read_each_by_itself() -> None:
@@ -177,17 +177,24 @@ def test_our_own_agents_are_read_each_by_itself() -> None:
         'accel_power_watts{vendor="nvidia",device="nvidia0",uuid="%s"} 300\n'
     )
     for node in range(3):
-        told = read(page.replace("%s", f"GPU-{node}"))
-        assert [view.device.uuid for view in told.devices] == [f"GPU-{node}"]
+        result = read(page.replace("%s", f"GPU-{node}"))
+        assert [view.device.uuid for view in result.devices] == [f"GPU-{node}"]
     assert not _made
 
 
 @pytest.mark.parametrize("dialect", FOREIGN, ids=lambda dialect: dialect.name)
-def test_what_places_a_sample_is_heeded(dialect: Dialect) -> None:
+def test_what_locates_a_sample_is_used(dialect: Dialect) -> None:
     assert needed_labels(dialect) >= (consulted_labels(dialect) or frozenset())
     labels = dialect.labels
-    told = (*labels.index, *labels.name, *labels.model, *labels.driver, *labels.kind, *labels.pci)
-    assert needed_labels(dialect) >= {*told, *dialect.required}
+    identities = (
+        *labels.index,
+        *labels.name,
+        *labels.model,
+        *labels.driver,
+        *labels.kind,
+        *labels.pci,
+    )
+    assert needed_labels(dialect) >= {*identities, *dialect.required}
     for row in dialect.host:
         assert needed_labels(dialect) >= {*row.where, *row.without, row.over, *row.value_names}
 
@@ -211,12 +218,12 @@ def _line(name: str, labels: Mapping[str, str], number: int) -> str:
     return f"{name}{{{pairs}}} {number}\n"
 
 
-def _page_of(dialect: Dialect, node: str, row: FamilyMapping, told: Mapping[str, str]) -> str:
+def _page_of(dialect: Dialect, node: str, row: FamilyMapping, more: Mapping[str, str]) -> str:
     """Two devices, and a sample of the row about the first of them."""
     fingerprint = dialect.fingerprints[0].rstrip("*")
     fitting = {label: values[0] for label, values in row.where.items()}
     devices = [_line(fingerprint, _ids(dialect, node, device), 1) for device in range(2)]
-    return "".join([*devices, _line(row.name, {**_ids(dialect, node, 0), **fitting, **told}, 2)])
+    return "".join([*devices, _line(row.name, {**_ids(dialect, node, 0), **fitting, **more}, 2)])
 
 
 @pytest.mark.parametrize("dialect", FOREIGN, ids=lambda dialect: dialect.name)

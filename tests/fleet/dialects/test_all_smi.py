@@ -86,13 +86,13 @@ def test_a_device_of_the_page(name: str, views: dict[str, DeviceView]) -> None:
 
 
 def test_parts_of_a_device_and_its_mode(views: dict[str, DeviceView]) -> None:
-    def told(name: str) -> tuple[Any, ...]:
+    def values_of(name: str) -> tuple[Any, ...]:
         one = views[name].device
         return one.partition_technology, one.partition_profile, one.uuid, one.parent_id
 
     whole, other = views["gpu0"].device, views["gpu1"].device
-    assert told("gpu0/gi7/ci0") == ("mig", "1g.18gb", "MIG-71", whole.id)
-    assert told("gpu1/vgpu3") == ("vgpu", "L40S-8Q", "v-3", other.id)
+    assert values_of("gpu0/gi7/ci0") == ("mig", "1g.18gb", "MIG-71", whole.id)
+    assert values_of("gpu1/vgpu3") == ("vgpu", "L40S-8Q", "v-3", other.id)
     assert (whole.partition_mode, other.partition_mode) == ("enabled", "disabled")
     assert (whole.numa_node, other.numa_node) == (1, None)
     assert views["gpu0/gi7/ci0"].device.numa_node is None

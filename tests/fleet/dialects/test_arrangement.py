@@ -170,17 +170,17 @@ def _rows_with(dialect: Dialect, label: str) -> list[FamilyMapping]:
     return own[:3] or list(dialect.rows[:1])
 
 
-def _page_of(dialect: Dialect, row: FamilyMapping, told: Mapping[str, str]) -> list[TextSample]:
+def _page_of(dialect: Dialect, row: FamilyMapping, more: Mapping[str, str]) -> list[TextSample]:
     """Two devices, and a sample of the row about the first of them."""
     fingerprint = dialect.fingerprints[0].rstrip("*")
     fitting = {label: values[0] for label, values in row.where.items()}
-    labels = {**_ids(dialect, 0), **fitting, **told}
+    labels = {**_ids(dialect, 0), **fitting, **more}
     devices = [TextSample(fingerprint, _ids(dialect, device), 1) for device in range(2)]
     return [*devices, TextSample(row.name, labels, 2)]
 
 
 @pytest.mark.parametrize("dialect", FOREIGN, ids=lambda dialect: dialect.name)
-def test_every_label_that_places_a_sample_tells_pages_apart(dialect: Dialect) -> None:
+def test_every_label_that_locates_a_sample_distinguishes_pages(dialect: Dialect) -> None:
     used = dialect.processes.families() if dialect.processes else ()
     for label in sorted(consulted_labels(dialect) or ()):
         rows = [

@@ -136,7 +136,7 @@ def test_names_of_devices(device: str, expected: tuple[str, str | None, str | No
 
 
 @pytest.mark.parametrize("device", [GPU, "0"], ids=["by uuid", "by number"])
-def test_a_device_that_our_agent_tells_of_is_there_once(device: str) -> None:
+def test_a_device_that_our_agent_reports_is_there_once(device: str) -> None:
     read = read_devices(OURS % (GPU, GPU) + page(device, "cuda"), NOW)
     (view,) = read.devices
     assert view.device.id == f"nvidia:{GPU}"

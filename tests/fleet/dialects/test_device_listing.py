@@ -40,7 +40,7 @@ def devices(*keys: Key, dialect: Dialect = DIALECT, **changes: object) -> list[D
 
 
 def test_every_label_says_its_part_of_a_device() -> None:
-    told = key(
+    labelled = key(
         uuid="GPU-1",
         pci="00000000:05:00.0",
         serial="77",
@@ -53,7 +53,7 @@ def test_every_label_says_its_part_of_a_device() -> None:
         architecture="cdna3",
         memory="unified",
     )
-    assert devices(told) == [
+    assert devices(labelled) == [
         Device(
             id="amd:GPU-1",
             vendor="amd",
@@ -85,7 +85,7 @@ def test_every_label_says_its_part_of_a_device() -> None:
         ({"uuid": "N/A", "UUID": "GPU-2"}, "amd:GPU-2"),
     ],
 )
-def test_a_device_goes_by_the_best_that_is_told(labels: dict[str, str], device_id: str) -> None:
+def test_a_device_goes_by_the_best_that_is_reported(labels: dict[str, str], device_id: str) -> None:
     assert [device.id for device in devices(key(**labels))] == [device_id]
 
 
@@ -146,13 +146,13 @@ def test_devices_are_bounded() -> None:
     assert roster.number(keys[-1]) is None
 
 
-def test_a_uuid_that_names_a_place_is_none() -> None:
+def test_a_uuid_that_names_a_slot_is_none() -> None:
     (device,) = devices(key(uuid="gpu-at-0000:07:00.0"))
     assert (device.uuid, device.pci_bus_id, device.id) == (None, "0000:07:00.0", "amd:0000:07:00.0")
     (device,) = devices(key(uuid="GPU-at-0000:07:00.0", pci="0000:08:00.0"))
     assert device.pci_bus_id == "0000:08:00.0"
-    told = key(uuid="GPU-at-0000:07:00.0", pci="0000:08:00.0")
-    assert len(devices(told, key(pci="0000:08:00.0"))) == 1, "its label says its place better"
+    labelled = key(uuid="GPU-at-0000:07:00.0", pci="0000:08:00.0")
+    assert len(devices(labelled, key(pci="0000:08:00.0"))) == 1, "its label says its place better"
     (device,) = devices(key(uuid="nobody", index="4"))
     assert (device.uuid, device.pci_bus_id, device.id) == (None, None, "amd:amd4")
 
@@ -190,7 +190,7 @@ def test_the_kind_is_the_dialect_s_or_what_labels_say() -> None:
     assert devices(key(index="0", library="Metal"), vendor="")[0].vendor == "apple"
 
 
-def test_a_text_in_place_of_a_model_is_told_apart() -> None:
+def test_a_text_instead_of_a_model_is_recognised() -> None:
     broken = msgspec.structs.replace(DIALECT, broken="ERR!")
     roster = DeviceIndex(broken, (key(index="0", model="ERR! lost"), key(index="1", model="H100")))
     assert [facts.get("broken") for facts in roster.facts] == ["ERR! lost", None]
@@ -199,7 +199,7 @@ def test_a_text_in_place_of_a_model_is_told_apart() -> None:
     assert whole.devices()[0].model == "ERR! lost"
 
 
-def test_a_uuid_of_several_places_is_no_name() -> None:
+def test_a_uuid_of_several_slots_is_no_name() -> None:
     keys = [key(uuid="GPU-1", pci=f"0000:0{n}:00.0", index=str(n)) for n in (1, 2, 3)]
     roster = DeviceIndex(DIALECT, (*keys, key(uuid="GPU-9", pci="0000:09:00.0", index="9")))
     other, *twins = roster.devices()
@@ -207,14 +207,16 @@ def test_a_uuid_of_several_places_is_no_name() -> None:
     assert {device.uuid for device in twins} == {None}
     assert all(device.absent == {"uuid": Absence.ERROR} for device in twins)
     assert (other.uuid, other.absent) == ("GPU-9", {})
-    told = "duplicate uuid GPU-1: 3 devices report it"
-    assert roster.doubts() == {device.id: told for device in twins}
+    doubt = "duplicate uuid GPU-1: 3 devices report it"
+    assert roster.doubts() == {device.id: doubt for device in twins}
     assert DeviceIndex(DIALECT, keys[:1]).doubts() == {}
 
 
 def test_a_process_uses_the_device_of_its_uuid() -> None:
-    asked = msgspec.structs.replace(DIALECT, processes=Processes(uuid=("of",)))
-    roster = DeviceIndex(asked, (key(uuid="GPU-1", index="0"), key(uuid="GPU-2", index="1")))
+    with_processes = msgspec.structs.replace(DIALECT, processes=Processes(uuid=("of",)))
+    roster = DeviceIndex(
+        with_processes, (key(uuid="GPU-1", index="0"), key(uuid="GPU-2", index="1"))
+    )
     assert roster.used_by(key(of="GPU-2", index="0")) == 1
     assert roster.used_by(key(of="", index="0")) is None
     assert roster.used_by(key(of="GPU-3", index="0")) is None

@@ -9,7 +9,7 @@ from accelwatch.schema.health import Health
 from support.machines import composed as machines
 
 NOW = 1_700_000_000.0
-TOLD = "duplicate uuid GPU-1: 4 devices report it"
+DOUBT = "duplicate uuid GPU-1: 4 devices report it"
 
 
 def page(*labels: str) -> str:
@@ -17,10 +17,10 @@ def page(*labels: str) -> str:
     lines = []
     for n in range(4):
         parts = {"gpu": f'gpu="{n}"', "pci": f'pci_bus_id="00000000:0{n}:00.0"'}
-        place = ",".join(parts[label] for label in labels)
-        lines.append(f'DCGM_FI_DEV_GPU_TEMP{{{place},UUID="GPU-1"}} {40 + n}')
-        lines.append(f'DCGM_FI_DEV_POWER_USAGE{{{place},UUID="GPU-1"}} {100 + n}')
-        lines.append(f"DCGM_FI_DEV_SM_CLOCK{{{place}}} {1000 + n}")
+        address = ",".join(parts[label] for label in labels)
+        lines.append(f'DCGM_FI_DEV_GPU_TEMP{{{address},UUID="GPU-1"}} {40 + n}')
+        lines.append(f'DCGM_FI_DEV_POWER_USAGE{{{address},UUID="GPU-1"}} {100 + n}')
+        lines.append(f"DCGM_FI_DEV_SM_CLOCK{{{address}}} {1000 + n}")
     lines.append('DCGM_FI_DEV_GPU_TEMP{gpu="4",pci_bus_id="00000000:04:00.0",UUID="GPU-2"} 44')
     return "\n".join(sorted(lines)) + "\n"
 
@@ -37,14 +37,14 @@ def test_all_rows_stay_with_their_own_numbers(labels: tuple[str, ...]) -> None:
         assert view.reading.values["power_watts",] == 100 + n
         assert view.reading.values["clock_hertz", "sm"] == (1000 + n) * 1_000_000
         assert (view.device.uuid, view.device.absent) == (None, {"uuid": Absence.ERROR})
-        assert (view.health, view.health_reasons) == (Health.DEGRADED, (TOLD,))
+        assert (view.health, view.health_reasons) == (Health.DEGRADED, (DOUBT,))
     assert len({view.device.id for view in twins}) == 4
     assert (other.device.id, other.health) == ("nvidia:GPU-2", Health.OK)
 
 
 def test_instances_of_one_gpu_are_no_twins() -> None:
-    place = 'gpu="0",pci_bus_id="00000000:00:00.0",UUID="GPU-1",GPU_I_PROFILE="1g.10gb"'
-    text = "".join(f'DCGM_FI_DEV_FB_USED{{{place},GPU_I_ID="{n}"}} {n}\n' for n in (7, 8))
+    address = 'gpu="0",pci_bus_id="00000000:00:00.0",UUID="GPU-1",GPU_I_PROFILE="1g.10gb"'
+    text = "".join(f'DCGM_FI_DEV_FB_USED{{{address},GPU_I_ID="{n}"}} {n}\n' for n in (7, 8))
     views = read_devices(text, NOW).devices
     assert views[0].device.uuid == "GPU-1"
     assert not [reason for view in views for reason in view.health_reasons]
@@ -55,5 +55,5 @@ def test_instances_of_one_gpu_are_no_twins() -> None:
 )
 def test_such_a_device_is_no_better_than_degraded(before: Health, after: Health) -> None:
     view = machines.view(health=before)
-    (told,) = with_doubts([view], {view.device.id: TOLD})
-    assert (told.health, told.health_reasons) == (after, (*view.health_reasons, TOLD))
+    (doubtful,) = with_doubts([view], {view.device.id: DOUBT})
+    assert (doubtful.health, doubtful.health_reasons) == (after, (*view.health_reasons, DOUBT))

@@ -160,18 +160,18 @@ def test_a_state_is_a_word() -> None:
     assert value(source, 2.5) == "2.5"
 
 
-@pytest.mark.parametrize(("raw", "told"), [(0, 0), (1, 1), (2, 1), (0.5, 1)])
-def test_a_flag_is_any_number_but_nothing(raw: Number, told: int) -> None:
-    assert value(formula(term(0, MIB), flag=True), raw) == told
+@pytest.mark.parametrize(("raw", "expected"), [(0, 0), (1, 1), (2, 1), (0.5, 1)])
+def test_a_flag_is_any_number_but_nothing(raw: Number, expected: int) -> None:
+    assert value(formula(term(0, MIB), flag=True), raw) == expected
 
 
-@pytest.mark.parametrize(("raw", "told"), [(0, 0), (1, 0), (2, 1), (3, 0)])
-def test_one_number_can_be_the_one_that_counts(raw: Number, told: int) -> None:
-    assert value(formula(term(0, MIB), equals=2.0), raw) == told
+@pytest.mark.parametrize(("raw", "expected"), [(0, 0), (1, 0), (2, 1), (3, 0)])
+def test_one_number_can_be_the_one_that_counts(raw: Number, expected: int) -> None:
+    assert value(formula(term(0, MIB), equals=2.0), raw) == expected
 
 
 @pytest.mark.parametrize(
-    ("must", "may", "told"),
+    ("must", "may", "expected"),
     [
         ((1, 0), (0, 0), 1),
         ((0, 1), (0, 0), 1),
@@ -185,16 +185,16 @@ def test_one_number_can_be_the_one_that_counts(raw: Number, told: int) -> None:
     ],
 )
 def test_what_stands_alone_is_not_explained_by_anything_else(
-    must: tuple[int, int], may: tuple[int, int], told: object
+    must: tuple[int, int], may: tuple[int, int], expected: object
 ) -> None:
     terms = (term(0), term(1), term(2, optional=True), term(3, optional=True))
-    assert value(formula(*terms, combine=Combine.ALONE), *must, *may) == told
+    assert value(formula(*terms, combine=Combine.ALONE), *must, *may) == expected
 
 
 KEY = Key("family", ("gpu", "unit", "pod"), ("0", "SM", " n/a "))
 
 
-def test_a_sample_fits_when_each_label_has_a_value_that_is_asked_for() -> None:
+def test_a_sample_fits_when_each_label_has_a_requested_value() -> None:
     assert fits({}, KEY)
     assert fits({"gpu": ("1", "0")}, KEY)
     assert not fits({"gpu": ("1",)}, KEY)

@@ -26,8 +26,8 @@ def well(*uuids: str, extra: str = "") -> str:
 
 
 def failed(code: float | None, family: str = "nvidia_smi_nvml_return_code") -> str:
-    told = "" if code is None else f"{family} {code}\n"
-    return f"nvidia_smi_failed_scrapes_total 6\nnvidia_smi_last_collect_success 0\n{told}"
+    line = "" if code is None else f"{family} {code}\n"
+    return f"nvidia_smi_failed_scrapes_total 6\nnvidia_smi_last_collect_success 0\n{line}"
 
 
 @pytest.mark.parametrize(
@@ -150,19 +150,19 @@ def test_a_count_without_a_time_degrades_when_it_grows() -> None:
     assert read(DCGM + COUNT.format(1), 620).health is Health.OK  # it has begun anew
 
 
-def test_counts_survive_a_failure_and_are_not_told_again() -> None:
+def test_counts_survive_a_failure_and_are_not_reported_again() -> None:
     reader = ForeignReader()
     bench = Bench("n1")
     page = well("a", extra=xid(79, total=3))
 
-    def tell(read: Foreign) -> int:
+    def event_count(read: Foreign) -> int:
         bench.fleet.read(bench.targets["n1"].key, read.devices, None, 5.0)
         return len(bench.fleet.events)
 
-    assert tell(reader.read(page, NOW)) == 0
-    assert tell(reader.read(failed(15), NOW)) == 0
-    assert tell(reader.read(page, NOW)) == 0
-    assert tell(reader.read(well("a", extra=xid(79, total=4)), NOW)) == 1
+    assert event_count(reader.read(page, NOW)) == 0
+    assert event_count(reader.read(failed(15), NOW)) == 0
+    assert event_count(reader.read(page, NOW)) == 0
+    assert event_count(reader.read(well("a", extra=xid(79, total=4)), NOW)) == 1
 
 
 @pytest.mark.oracle

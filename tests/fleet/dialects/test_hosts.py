@@ -178,13 +178,13 @@ def test_a_page_of_nobody_is_still_garbage() -> None:
         foreign_reader(target)(b"process_cpu_seconds_total 1\ngo_goroutines 7\n")
 
 
-def test_hosts_are_not_asked_of_a_store() -> None:
+def test_hosts_are_not_queried_from_a_store() -> None:
     """A store has node_exporter for every machine of a company, with or without accelerators."""
     names = {"node_cpu_seconds_total", "node_load1", "node_exporter_build_info"}
     assert readable_families(names, "default") == []
 
 
-def test_what_tells_of_identity_and_failure_is_asked_of_a_store() -> None:
+def test_identity_and_failure_are_queried_from_a_store() -> None:
     names = {
         "nvidia_smi_gpu_info",
         "nvidia_smi_mig_mode_current",

@@ -13,7 +13,7 @@ GPU, NPU = DeviceKind.GPU, DeviceKind.NPU
 OWN, SHARED = MemoryKind.DEDICATED, MemoryKind.SHARED
 
 
-def places() -> Foreign:
+def locations() -> Foreign:
     return read_devices((FIXTURES / "fleet/dialects/all_smi_places.prom").read_bytes(), NOW)
 
 
@@ -22,8 +22,8 @@ def recorded(name: str) -> list[Device]:
     return [view.device for view in read.devices]
 
 
-def test_a_place_on_the_node_is_no_uuid() -> None:
-    found = {view.device.index: view.device for view in places().devices}
+def test_a_slot_of_the_node_is_no_uuid() -> None:
+    found = {view.device.index: view.device for view in locations().devices}
     assert [found[index].uuid for index in range(6)] == [None] * 6
     assert found[6].uuid == "69B8B8C3-D948-2CB5-4509-FE9471929F14"
     assert (found[0].pci_bus_id, found[1].pci_bus_id) == ("0000:c1:00.0", "0000:03:00.0")
@@ -33,9 +33,9 @@ def test_a_place_on_the_node_is_no_uuid() -> None:
 
 
 def test_vendor_kind_and_memory_by_model_and_word() -> None:
-    found = {view.device.index: view.device for view in places().devices}
-    told = {index: (one.vendor, one.kind, one.memory_kind) for index, one in found.items()}
-    assert told == {
+    found = {view.device.index: view.device for view in locations().devices}
+    reported = {index: (one.vendor, one.kind, one.memory_kind) for index, one in found.items()}
+    assert reported == {
         0: ("amd", GPU, OWN),
         1: ("intel", GPU, OWN),
         2: ("intel", GPU, SHARED),
@@ -118,11 +118,11 @@ def test_profile_and_uuid_of_a_mig_instance() -> None:
     """Of two compute instances in one GPU instance neither uuid is the GPU instance's."""
     for text in ("".join(MIG), "".join(reversed(MIG))):
         read = read_devices(text, NOW)
-        told = {
+        reported = {
             one.device.partition: (one.device.partition_profile, one.device.uuid)
             for one in read.devices
         }
-        assert told == {
+        assert reported == {
             None: (None, "u1"),
             "gi2": ("1c.3g.71gb", None),
             "gi7": ("1g.18gb", "m7"),
@@ -141,8 +141,10 @@ def test_recorded_mig_instances() -> None:
     devices = recorded("nvidia_gpu_exporter/demo__seeded")
     modes = [one.partition_mode for one in devices if one.parent_id is None]
     assert modes == ["enabled", "disabled"]
-    told = {one.partition: (one.partition_profile, one.uuid) for one in devices if one.partition}
-    assert told == {
+    reported = {
+        one.partition: (one.partition_profile, one.uuid) for one in devices if one.partition
+    }
+    assert reported == {
         "gi2": ("1c.3g.71gb", None),
         "gi7": ("1g.18gb", "7b2137fb-43a7-dedc-f0da-909404e7eccd"),
     }

@@ -34,7 +34,7 @@ def test_no_exporter_makes_an_empty_register_a_fact(page: Path, number: int) -> 
             assert (process.gpu_memory_bytes, process.utilization_ratio) == (None, None)
 
 
-def test_people_are_told_what_was_refused() -> None:
+def test_what_was_refused_is_shown() -> None:
     text = (
         f"DCGM_FI_DEV_POWER_USAGE{{{GPU}}} 4294967.295\nDCGM_FI_DEV_GPU_TEMP{{{GPU}}} 40\n"
         f"DCGM_FI_DEV_FB_USED{{{GPU}}} 90000\nDCGM_FI_DEV_FB_TOTAL{{{GPU}}} 81559\n"

@@ -56,9 +56,9 @@ def test_load_of_an_older_release_is_scaled_and_not_read() -> None:
     assert view.reading.values["power_watts",] == 37.5
 
 
-@pytest.mark.parametrize(("told", "absence"), [("0", Absence.ERROR), ("NaN", Absence.ERROR)])
-def test_a_temperature_that_is_none(told: str, absence: Absence) -> None:
-    read = read_devices(PAGE.replace("48.25", told), NOW)
+@pytest.mark.parametrize(("number", "absence"), [("0", Absence.ERROR), ("NaN", Absence.ERROR)])
+def test_a_temperature_that_is_none(number: str, absence: Absence) -> None:
+    read = read_devices(PAGE.replace("48.25", number), NOW)
     reading = read.devices[0].reading
     assert ("temperature_celsius", "gpu") not in reading.values
     assert reading.absent["temperature_celsius", "gpu"] is absence

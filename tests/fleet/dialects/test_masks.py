@@ -80,7 +80,7 @@ def test_the_network_of_an_ascend_npu() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "told"),
+    ("code", "expected"),
     [
         (2162169857, ("npu-exporter reports error code 80E01801",)),
         (0, ()),
@@ -88,9 +88,9 @@ def test_the_network_of_an_ascend_npu() -> None:
         (-1, ()),
     ],
 )
-def test_the_error_code_of_an_ascend_npu(code: int, told: tuple[str, ...]) -> None:
+def test_the_error_code_of_an_ascend_npu(code: int, expected: tuple[str, ...]) -> None:
     notes = ascend("error_code", code).reading.notes
-    assert tuple(note for note in notes if "error code" in note) == told
+    assert tuple(note for note in notes if "error code" in note) == expected
 
 
 def test_the_error_codes_of_an_unhealthy_npu_stand_in_its_health() -> None:
@@ -130,7 +130,7 @@ def test_an_npu_with_sixteen_codes_is_an_incident(tmp_path: Path) -> None:
         await runner.start()
         (view,) = read_devices(_failed_npu(16), 1e9).devices
         for _ in range(12):
-            site.tell("a", view)
+            site.report("a", view)
             await runner.tick()
             site.clock.advance(20.0)
         await runner.stop()
@@ -143,7 +143,7 @@ def _failed_npu(codes: int) -> str:
     numbers = {"": 0x80E01801} | {f"_{at}": 0x80E01801 + at for at in range(1, codes)}
     page = f"npu_chip_info_temperature{{{_NPU}}} 50\nnpu_chip_info_health_status{{{_NPU}}} 0\n"
     return page + "".join(
-        f"npu_chip_info_error_code{place}{{{_NPU}}} {code}\n" for place, code in numbers.items()
+        f"npu_chip_info_error_code{labels}{{{_NPU}}} {code}\n" for labels, code in numbers.items()
     )
 
 
@@ -174,5 +174,5 @@ def test_only_a_virtual_gpu_is_unlicensed(
     labels = f'{_DCGM},{label}="{model}"'
     page = f"DCGM_FI_DEV_GPU_TEMP{{{labels}}} 50\nDCGM_FI_DEV_VGPU_LICENSE_STATUS{{{labels}}} {value}\n"
     (view,) = read_devices(page, 1e9).devices
-    told = {series[1] for series in view.reading.values if series[0] == "vgpu_license_info"}
-    assert told == words
+    reported = {series[1] for series in view.reading.values if series[0] == "vgpu_license_info"}
+    assert reported == words

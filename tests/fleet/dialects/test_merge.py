@@ -145,6 +145,6 @@ def test_two_exporters_in_one_scrape() -> None:
     assert len(read.by_dialect["nvidia_gpu_exporter"]) == 1
 
 
-def test_every_dialect_has_its_place() -> None:
+def test_every_dialect_has_its_position() -> None:
     assert {dialect.name for dialect in DIALECTS} == set(PRECEDENCE)
     assert PRECEDENCE[0] == "accelwatch"

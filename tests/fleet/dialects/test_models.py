@@ -31,12 +31,12 @@ from accelwatch.schema.device import DeviceKind, MemoryKind
         ("", "unknown"),
     ],
 )
-def test_the_vendor_is_the_beginning_or_a_word_of_the_model(model: str, vendor: str) -> None:
+def test_the_vendor_is_the_start_or_a_word_of_the_model(model: str, vendor: str) -> None:
     assert vendor_of(model) == vendor
     assert vendor_by({"model": model}) == vendor
 
 
-def test_the_library_tells_the_vendor_before_the_model_does() -> None:
+def test_the_library_names_the_vendor_before_the_model_does() -> None:
     assert vendor_by({"library": "Metal", "model": "NVIDIA H100"}) == "apple"
     assert vendor_by({"library": "nvml", "model": "AMD Instinct"}) == "amd"
     assert vendor_by({}) == "unknown"
@@ -56,7 +56,7 @@ def test_the_library_tells_the_vendor_before_the_model_does() -> None:
         *(({}, vendor, DeviceKind.NPU) for vendor in ("rebellions", "tenstorrent")),
     ],
 )
-def test_the_kind_that_is_said_counts_then_the_vendor_s(
+def test_the_reported_kind_counts_then_the_vendor_s(
     facts: dict[str, str], vendor: str, kind: DeviceKind
 ) -> None:
     assert kind_by(facts, vendor) is kind

@@ -32,12 +32,12 @@ def devices(page: str) -> Mapping[str, DeviceView]:
 
 def test_cores_are_counted_into_their_devices() -> None:
     page = INFO.format(4) + core(1, 0.5) + core(2, 0.25) + core(7, 1.0)
-    told = devices(page)
-    assert {name: (view.device.id, view.device.index) for name, view in told.items()} == {
+    listed = devices(page)
+    assert {name: (view.device.id, view.device.index) for name, view in listed.items()} == {
         "neuron0": ("neuron:neuron0", 0),
         "neuron1": ("neuron:neuron1", 1),
     }
-    first, second = (told[name].reading.values for name in ("neuron0", "neuron1"))
+    first, second = (listed[name].reading.values for name in ("neuron0", "neuron1"))
     # A core that no runtime uses is idle.
     assert (first["utilization_ratio",], second["utilization_ratio",]) == (0.1875, 0.25)
     assert first["core_utilization_ratio", "1"] == 0.5
@@ -55,9 +55,9 @@ def test_runtimes_on_the_cores_of_one_device_add_up() -> None:
 
 
 def test_devices_stay_while_no_runtime_uses_a_core() -> None:
-    told = devices(INFO.format(2) + ECC)
-    assert list(told) == ["neuron0", "neuron1"]
-    for view in told.values():
+    listed = devices(INFO.format(2) + ECC)
+    assert list(listed) == ["neuron0", "neuron1"]
+    for view in listed.values():
         assert ("utilization_ratio",) not in view.reading.values
         assert not [series for series in view.reading.values if series[0].startswith("ecc_")]
 
@@ -67,22 +67,22 @@ def test_devices_stay_while_no_runtime_uses_a_core() -> None:
     ["", INFO.format(0), INFO.format("many"), INFO.format(65), INFO.format(2) + INFO.format(4)],
 )
 def test_without_the_number_of_cores_a_row_is_a_core(info: str) -> None:
-    told = devices(info + core(0, 0.25) + core(5, 0.5))
-    assert {name: view.reading.values["utilization_ratio",] for name, view in told.items()} == {
+    listed = devices(info + core(0, 0.25) + core(5, 0.5))
+    assert {name: view.reading.values["utilization_ratio",] for name, view in listed.items()} == {
         "neuroncore0": 0.25,
         "neuroncore5": 0.5,
     }
 
 
-def test_machines_with_other_numbers_of_cores_are_told_apart() -> None:
+def test_machines_with_other_numbers_of_cores_are_distinguished() -> None:
     pages = {count: INFO.format(count) + core(3, 1.0) for count in (2, 4, 8)}
-    told = {count: ForeignReader().read(page, NOW).devices[0] for count, page in pages.items()}
-    assert {count: view.device.name for count, view in told.items()} == {
+    listed = {count: ForeignReader().read(page, NOW).devices[0] for count, page in pages.items()}
+    assert {count: view.device.name for count, view in listed.items()} == {
         2: "neuron1",
         4: "neuron0",
         8: "neuron0",
     }
-    assert {count: view.reading.values["utilization_ratio",] for count, view in told.items()} == {
+    assert {count: view.reading.values["utilization_ratio",] for count, view in listed.items()} == {
         2: 0.5,
         4: 0.25,
         8: 0.125,

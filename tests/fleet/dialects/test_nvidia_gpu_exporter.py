@@ -92,7 +92,7 @@ def test_a_hardware_slowdown_without_a_cause_is_another_reason(
     assert values["throttle_active", "power_brake"] == brake
 
 
-def test_a_hardware_slowdown_of_which_nothing_else_is_told() -> None:
+def test_a_hardware_slowdown_of_which_nothing_else_is_reported() -> None:
     values = scraped(clocks_event_reasons_hw_slowdown=1).reading.values
     assert values["throttle_active", "other"] == 1
     broken = scraped(clocks_event_reasons_hw_slowdown=7).reading

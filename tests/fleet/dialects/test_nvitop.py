@@ -107,12 +107,12 @@ def test_the_host_as_its_disks_and_interfaces_are_written() -> None:
     )
     node = read_devices(page, NOW).node
     assert node is not None
-    told = {
+    reported = {
         ".".join(series): value
         for series, value in node.reading.values.items()
         if series[0] in ("host_disk_bytes_total", "host_filesystem_size_bytes") or "Eth0" in series
     }
-    assert told == {
+    assert reported == {
         "host_disk_bytes_total.vda.read": 100 * MIB,
         "host_disk_bytes_total.vda.write": 200 * MIB,
         "host_disk_bytes_total.Vg0-Root.read": 3 * MIB,

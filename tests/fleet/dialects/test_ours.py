@@ -82,7 +82,7 @@ def test_a_lost_device_stays_lost_and_its_event_is_known() -> None:
 @pytest.mark.parametrize(
     "state", [DeviceState.LOST, DeviceState.UNRESPONSIVE, DeviceState.SUSPENDED]
 )
-def test_the_count_of_states_tells_which_it_is(state: DeviceState) -> None:
+def test_the_count_of_states_shows_which_it_is(state: DeviceState) -> None:
     gone = msgspec.structs.replace(machines.lost_view(1), state=state)
     assert back(machines.view(), gone)[1].state is state
 
@@ -119,7 +119,7 @@ def test_a_partition_comes_back() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "read_at"),
+    ("text", "read_at"),
     [
         ("", NOW),
         ("device_up 1", NOW),
@@ -128,13 +128,13 @@ def test_a_partition_comes_back() -> None:
         ("device_last_read_timestamp_seconds NaN", None),
     ],
 )
-def test_a_device_was_read_now_only_where_nothing_else_is_told(
-    told: str, read_at: float | None
+def test_a_device_was_read_now_only_where_nothing_else_is_reported(
+    text: str, read_at: float | None
 ) -> None:
     device = '{vendor="nvidia",device="nvidia0",uuid="GPU-1"}'
     page = f"accel_device_info{device} 1\naccel_power_watts{device} 5\n"
-    family, _, value = told.partition(" ")
-    page += f"accel_{family}{device} {value}\n" if told else ""
+    family, _, value = text.partition(" ")
+    page += f"accel_{family}{device} {value}\n" if text else ""
     (view,) = read_devices(page, NOW).devices
     assert view.sample_time == read_at
     assert view.sample_age_s == (None if read_at is None else NOW - read_at)
@@ -190,8 +190,8 @@ def test_a_histogram_with_a_part_that_is_no_number_is_none(part: str) -> None:
 
 
 def test_the_host_comes_back() -> None:
-    told = Reading(device_id="host", values={("host_load_average", "1"): 2.5}, processes=())
-    node = machines.view(reading=complete(told, frozenset()))
+    host_reading = Reading(device_id="host", values={("host_load_average", "1"): 2.5}, processes=())
+    node = machines.view(reading=complete(host_reading, frozenset()))
     read = read_devices(text(machines.snapshot(node=node)), NOW)
     assert read.node is not None
     assert read.node.reading.values == {("host_load_average", "1"): 2.5}

@@ -95,10 +95,10 @@ def test_a_process_makes_no_device_of_any_dialect(known: str, process: str) -> N
 def test_eight_gpus_with_a_process_each_and_the_host_with_others() -> None:
     page = sample("exporters/all_smi/api_0.28.1_h100x8_processes.metrics").read_bytes()
     read = read_devices(page, NOW)
-    told = [(view.device.uuid or "", view.reading.processes or ()) for view in read.devices]
-    counts = {uuid[-1]: len(rows) for uuid, rows in told}
+    listed = [(view.device.uuid or "", view.reading.processes or ()) for view in read.devices]
+    counts = {uuid[-1]: len(rows) for uuid, rows in listed}
     assert counts == {"0": 3, "1": 3, "2": 3, "3": 3, "4": 3, "6": 3, "7": 2}
-    for _, rows in told:
+    for _, rows in listed:
         assert {(one.command, one.gpu_memory_bytes) for one in rows} == {("sleep", 3221225472)}
         assert {one.start_time for one in rows} == {1795309233}
 

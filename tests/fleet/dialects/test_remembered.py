@@ -21,8 +21,8 @@ def named(device: Device, **changes: object) -> DeviceView:
 
 def test_a_count_without_a_time_grew_when_it_was_seen_to_grow() -> None:
     memory = Remembered()
-    told = [(3, 10.0), (3, 20.0), (4, 30.0), (4, 40.0), (2, 50.0), (3, 60.0)]
-    assert [memory.last_time("x", "c", total, now) for total, now in told] == [
+    samples = [(3, 10.0), (3, 20.0), (4, 30.0), (4, 40.0), (2, 50.0), (3, 60.0)]
+    assert [memory.last_time("x", "c", total, now) for total, now in samples] == [
         0.0,
         0.0,
         30.0,
@@ -78,7 +78,7 @@ def test_the_only_device_of_a_target_is_the_one_that_is_lost() -> None:
     assert whole.state is DeviceState.UNRESPONSIVE
 
 
-def test_devices_that_are_read_after_a_failure_are_as_they_are_told() -> None:
+def test_devices_that_are_read_after_a_failure_are_as_they_are_reported() -> None:
     memory = Remembered()
     memory.completed("d", [named(machines.device(0))], None, 100.0)
     old = [named(machines.device(0), state=DeviceState.DEGRADED)]
@@ -116,7 +116,7 @@ def test_a_lost_device_keeps_the_name_that_it_had() -> None:
         msgspec.structs.replace(lost(1), state=DeviceState.OK),
     ],
 )
-def test_a_device_that_may_be_another_keeps_the_name_that_is_told(other: DeviceView) -> None:
+def test_a_device_that_may_be_another_keeps_the_name_that_is_reported(other: DeviceView) -> None:
     memory = Remembered()
     memory.completed("d", [named(machines.device(index)) for index in (0, 1)], None, 100.0)
     found = memory.completed("d", [named(machines.device(0)), other], None, 150.0)

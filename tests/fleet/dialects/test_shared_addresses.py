@@ -67,8 +67,8 @@ def test_the_further_chips_of_two_cards_have_ids_of_their_own() -> None:
 
 
 def test_chips_behind_functions_of_their_own_keep_them() -> None:
-    told = [view.device.pci_bus_id for view in page(("", ""), second="0000:82:00.0").devices]
-    assert told == [ADDRESS, "0000:82:00.0"]
+    reported = [view.device.pci_bus_id for view in page(("", ""), second="0000:82:00.0").devices]
+    assert reported == [ADDRESS, "0000:82:00.0"]
 
 
 def test_a_sample_with_a_shared_address_alone_is_about_none_of_them() -> None:
@@ -76,6 +76,6 @@ def test_a_sample_with_a_shared_address_alone_is_about_none_of_them() -> None:
         f'npu_chip_info_temperature{{id="{at}",pcie_bus_info="{ADDRESS}"}} 41' for at in (0, 1)
     ]
     lines.append(f'npu_chip_info_power{{pcie_bus_info="{ADDRESS}"}} 90')
-    told = read_devices("\n".join(lines) + "\n", NOW)
-    assert len(told.devices) == 2
-    assert told.rejected["no_device"] == 1
+    reported = read_devices("\n".join(lines) + "\n", NOW)
+    assert len(reported.devices) == 2
+    assert reported.rejected["no_device"] == 1

@@ -16,10 +16,10 @@ def since(reader: ForeignReader, page: str, alive: int, now: float) -> tuple[Dev
     return view.state, view.state_since
 
 
-def test_a_state_is_as_old_as_the_first_page_that_tells_it() -> None:
+def test_a_state_is_as_old_as_the_first_page_that_reports_it() -> None:
     reader = ForeignReader()
-    told = [since(reader, FURIOSA, alive, 100.0 + at) for at, alive in enumerate([1, 1, 0, 0, 1])]
-    assert told == [
+    times = [since(reader, FURIOSA, alive, 100.0 + at) for at, alive in enumerate([1, 1, 0, 0, 1])]
+    assert times == [
         (DeviceState.OK, 100.0),
         (DeviceState.OK, 100.0),
         (DeviceState.LOST, 102.0),
@@ -37,7 +37,7 @@ def test_the_page_of_an_agent_too() -> None:
     assert times == [machines.NOW, machines.NOW]
 
 
-def test_a_device_that_was_gone_from_the_page_begins_anew() -> None:
+def test_a_device_that_was_gone_from_the_page_starts_over() -> None:
     reader = ForeignReader()
     since(reader, FURIOSA, 1, 100.0)
     other = FURIOSA.replace("u-1", "u-2").replace("npu0", "npu1")
@@ -45,10 +45,10 @@ def test_a_device_that_was_gone_from_the_page_begins_anew() -> None:
     assert since(reader, FURIOSA, 1, 120.0) == (DeviceState.OK, 120.0)
 
 
-def test_a_device_that_is_not_well_on_its_first_page_has_no_beginning() -> None:
+def test_a_device_that_is_not_well_on_its_first_page_has_no_start() -> None:
     reader = ForeignReader()
-    told = [since(reader, FURIOSA, alive, 100.0 + at) for at, alive in enumerate([0, 0, 1, 0])]
-    assert told == [
+    times = [since(reader, FURIOSA, alive, 100.0 + at) for at, alive in enumerate([0, 0, 1, 0])]
+    assert times == [
         (DeviceState.LOST, 0.0),
         (DeviceState.LOST, 0.0),
         (DeviceState.OK, 102.0),

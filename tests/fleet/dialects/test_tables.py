@@ -117,8 +117,8 @@ def test_dcgm_fabric(
         f"DCGM_FI_DEV_FABRIC_MANAGER_STATUS{labels} {manager}\n"
     )
     (view,) = read_devices(text, NOW).devices
-    told = [series[1] for series in view.reading.values if series[0] == "fabric_state_info"]
-    assert (told, view.health) == ([] if state is None else [state], health)
+    reported = [series[1] for series in view.reading.values if series[0] == "fabric_state_info"]
+    assert (reported, view.health) == ([] if state is None else [state], health)
 
 
 # By quantity: DCGM's field, as it was called up to 4.5, and since.
@@ -148,18 +148,20 @@ def test_dcgm_fields_that_got_other_names(load: str, quantity: str, names: tuple
 
 
 @pytest.mark.parametrize(
-    ("name", "told"), [("POWER_VIOLATION", 2e9), ("GPU_POWER_THROTTLE_SECONDS_TOTAL", 2.0)]
+    ("name", "reported"), [("POWER_VIOLATION", 2e9), ("GPU_POWER_THROTTLE_SECONDS_TOTAL", 2.0)]
 )
-def test_dcgm_throttling_beside_base_units(name: str, told: float) -> None:
+def test_dcgm_throttling_beside_base_units(name: str, reported: float) -> None:
     labels = '{gpu="0",UUID="GPU-1"}'
-    text = f"DCGM_FI_DEV_GPU_UTIL_RATIO{labels} 0\nDCGM_FI_DEV_{name}{labels} {told}\n"
+    text = f"DCGM_FI_DEV_GPU_UTIL_RATIO{labels} 0\nDCGM_FI_DEV_{name}{labels} {reported}\n"
     (view,) = read_devices(text, NOW).devices
     holds(view, throttle_seconds_total__power=2.0)
 
 
-@pytest.mark.parametrize(("told", "ratio"), [(0.5, 0.5), (1, 1.0), (0, 0.0), (97, 0.97)])
-def test_dcgm_load_that_is_a_ratio_by_name_only(told: float, ratio: float) -> None:
-    (view,) = read_devices(f'DCGM_FI_DEV_GPU_UTIL_RATIO{{gpu="0",UUID="U"}} {told}\n', NOW).devices
+@pytest.mark.parametrize(("reported", "ratio"), [(0.5, 0.5), (1, 1.0), (0, 0.0), (97, 0.97)])
+def test_dcgm_load_that_is_a_ratio_by_name_only(reported: float, ratio: float) -> None:
+    (view,) = read_devices(
+        f'DCGM_FI_DEV_GPU_UTIL_RATIO{{gpu="0",UUID="U"}} {reported}\n', NOW
+    ).devices
     holds(view, utilization_ratio=ratio)
 
 
@@ -183,7 +185,7 @@ def test_an_amd_device_that_is_not_partitioned(partition: str) -> None:
     holds(view, utilization_ratio=0.5)
 
 
-def test_partitions_that_tell_the_uuid_of_their_amd_device_make_it_no_double() -> None:
+def test_partitions_that_report_the_uuid_of_their_amd_device_make_it_no_double() -> None:
     text = "".join(
         f'gpu_gfx_activity{{gpu_id="{at}",gpu_uuid="u{at // 4}",serial_number="S{at // 4}",'
         f'gpu_partition_id="{at % 4}"}} {at}\n'
@@ -206,8 +208,8 @@ def test_counts_of_a_sleeping_amd_block_are_not_believed(count: int, believed: b
         f"gpu_ecc_correct_umc{{{labels}}} {count}\n",
         NOW,
     ).devices
-    told = view.reading.values.get(("ecc_location_errors_total", "uncorrected", "umc"))
-    assert told == (count if believed else None)
+    reported = view.reading.values.get(("ecc_location_errors_total", "uncorrected", "umc"))
+    assert reported == (count if believed else None)
     assert view.reading.values["ecc_location_errors_total", "corrected", "umc"] == count
 
 
@@ -234,8 +236,8 @@ def test_what_holds_an_amd_device_back(violation: str, reason: str) -> None:
     text = f'gpu_gfx_activity{{gpu_id="0"}} 50\n{name}{{gpu_id="0"}} '
     values = [
         view.reading.values.get(("throttle_active", reason))
-        for told in (0, 12, 100, 2**64 - 1, 65535)
-        for view in read_devices(f"{text}{told}\n", NOW).devices
+        for reported in (0, 12, 100, 2**64 - 1, 65535)
+        for view in read_devices(f"{text}{reported}\n", NOW).devices
     ]
     assert values == [0, 1, 1, None, None]
 
@@ -281,10 +283,10 @@ def test_xpum_prefers_the_card_and_combines_tiles() -> None:
     assert view.device.pci_bus_id == "0000:4d:00.0"
 
 
-def test_errors_of_an_intel_device_by_place() -> None:
+def test_errors_of_an_intel_device_by_location() -> None:
     text = "".join(
-        f'xpum_{place}_errors_total{{uuid="a",type="{kind}"}} {count}\n'
-        for place, kind, count in (
+        f'xpum_{location}_errors_total{{uuid="a",type="{kind}"}} {count}\n'
+        for location, kind, count in (
             ("cache", "correctable", 3),
             ("cache", "uncorrectable", 1),
             ("non_compute", "correctable", 4),
@@ -412,8 +414,8 @@ def rebellions(state: str, inactive: int = 0, speed: float = 32) -> DeviceView:
 def test_rebellions_state_is_shown_and_judged(state: str, health: Health) -> None:
     view = rebellions(state)
     assert view.health is health
-    told = [series for series in view.reading.values if series[0] == "reported_status_info"]
-    assert told == [("reported_status_info", state)]
+    reported = [series for series in view.reading.values if series[0] == "reported_status_info"]
+    assert reported == [("reported_status_info", state)]
 
 
 def test_rebellions_health_counts_where_the_state_says_nothing() -> None:
@@ -438,7 +440,7 @@ def test_furiosa_partitions_repeat_the_device() -> None:
     assert read.rejected["repeated"] == 1
 
 
-def test_what_a_page_still_tells_of_a_lost_device_is_not_of_now() -> None:
+def test_what_a_page_still_reports_of_a_lost_device_is_not_of_now() -> None:
     first, second = foreign("furiosa").devices
     assert first.reading.values[("power_watts",)] == 51.5
     assert second.reading.values == {}

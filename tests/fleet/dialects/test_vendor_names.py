@@ -44,7 +44,7 @@ from support.machines.samples import sample
         (TENSTORRENT, TenstorrentBackend.vendor),
         (TPU, TPU_AGENT),
     ],
-    ids=lambda told: told.name if isinstance(told, Dialect) else "",
+    ids=lambda reported: reported.name if isinstance(reported, Dialect) else "",
 )
 def test_the_vendor_is_the_agents(dialect: Dialect, vendor: str) -> None:
     assert dialect.vendor == vendor
@@ -101,7 +101,7 @@ def test_agent_and_npu_exporter_call_a_recorded_chip_the_same(
 
 
 @pytest.mark.parametrize(
-    ("told", "model"),
+    ("reported", "model"),
     [
         ("tpu-v5-lite", "TPU v5e"),
         ("tpu-v5-lite-podslice", "TPU v5e"),
@@ -112,12 +112,12 @@ def test_agent_and_npu_exporter_call_a_recorded_chip_the_same(
         ("a new one", "a new one"),
     ],
 )
-def test_a_tpu_is_of_the_model_that_the_agent_tells(told: str, model: str) -> None:
-    page = f'duty_cycle{{make="cloud-tpu",accelerator_id="4804027156-0",model="{told}"}} 12.5\n'
+def test_a_tpu_is_of_the_model_that_the_agent_reports(reported: str, model: str) -> None:
+    page = f'duty_cycle{{make="cloud-tpu",accelerator_id="4804027156-0",model="{reported}"}} 12.5\n'
     (view,) = read_devices(page, 1_700_000_000.0).devices
     assert (view.device.vendor, view.device.model) == (TPU_AGENT, model)
     generations = {f"TPU {generation.name}" for generation in GENERATIONS}
-    assert model in generations or model == told
+    assert model in generations or model == reported
 
 
 def test_a_tpu_is_numbered_as_the_agent_numbers_it() -> None:
@@ -125,8 +125,10 @@ def test_a_tpu_is_numbered_as_the_agent_numbers_it() -> None:
         f'duty_cycle{{make="cloud-tpu",accelerator_id="4804027156-{chip}",model="tpu-v6e-slice"}} 9\n'
         for chip in (3, 0)
     )
-    told = {view.device.index: view.device for view in read_devices(page, 1_700_000_000.0).devices}
-    assert {index: (device.id, device.name, device.uuid) for index, device in told.items()} == {
+    reported = {
+        view.device.index: view.device for view in read_devices(page, 1_700_000_000.0).devices
+    }
+    assert {index: (device.id, device.name, device.uuid) for index, device in reported.items()} == {
         0: ("tpu:tpu0", "tpu0", None),
         3: ("tpu:tpu3", "tpu3", None),
     }
@@ -141,7 +143,7 @@ def test_a_tpu_is_numbered_as_the_agent_numbers_it() -> None:
         )
         for chip in range(4)
     ]
-    same = same_devices([ours, list(told.values())])
+    same = same_devices([ours, list(reported.values())])
     assert [(entry.device.index, len(entry.positions)) for entry in same] == [
         (0, 2),
         (1, 1),

@@ -58,8 +58,8 @@ async def scenario(folder: Path, hub: HubProcess, clock: ManualClock) -> None:
         XID: ("critical", "open"),
         SITES: ("warning", "open"),
     }
-    told = {one["family"]: one for one in found["incidents"] if one["nodes"][0] == "n003"}
-    lines = [one["text"] for one in told["nvidia.gpu"]["evidence"]]
+    by_family = {one["family"]: one for one in found["incidents"] if one["nodes"][0] == "n003"}
+    lines = [one["text"] for one in by_family["nvidia.gpu"]["evidence"]]
     assert lines == ["xid_119: Timeout waiting for RPC"]
     # The agent of n003 goes and comes again with what it told before; n001 has its device back.
     clock.advance(60.0)

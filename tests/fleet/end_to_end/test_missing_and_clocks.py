@@ -38,7 +38,7 @@ class Ground(ProvingGround):
         size = FleetSize(nodes=2, devices=2, vendor="nvidia")
         super().__init__(size, played(day), folder, interval_s=TICK, rules=file)
 
-    def standing(self) -> list[tuple[str, str, bool]]:
+    def active(self) -> list[tuple[str, str, bool]]:
         """Of every incident that there was: whom it is about, and whether it is open."""
         return [
             (one.entity.node, one.facts.device_name, one.is_open and not one.reopened)
@@ -58,12 +58,12 @@ def test_missing_data_neither_open_nor_close_an_incident(tmp_path: Path, missing
     async def scenario() -> None:
         await ground.runner.start()
         await ground.play(290.0)
-        assert ground.standing() == OPEN
+        assert ground.active() == OPEN
         for _ in range(20):
             await ground.tick()
-            assert ground.standing() == OPEN
+            assert ground.active() == OPEN
         await ground.play(30 * 60 - ground.elapsed_s)
-        assert ground.standing() == OVER
+        assert ground.active() == OVER
         await ground.runner.stop()
 
     asyncio.run(scenario())
@@ -80,7 +80,7 @@ rules:
 """
 
 
-def test_a_counter_that_begins_anew_is_no_spike(tmp_path: Path) -> None:
+def test_a_counter_that_starts_over_is_no_spike(tmp_path: Path) -> None:
     reboot = "{kind: reboot, nodes: n002, at: 6m, back: 7m, every: 5m}"
     restart = "{kind: node_down, nodes: n001, at: 5m, back: 320, every: 3m}"
     ground = Ground(tmp_path, SPIKES, reboot, restart)
@@ -109,15 +109,15 @@ def test_a_hub_whose_clock_jumps_judges_on(tmp_path: Path, hours: int) -> None:
     async def scenario() -> None:
         await ground.runner.start()
         await ground.play(240.0)
-        assert ground.standing() == BOTH
+        assert ground.active() == BOTH
         ground.clock.step_wall(hours * 3600.0)
         for _ in range(12):
             await ground.tick()
             # Nobody is called silent, and what is hot is as hot as before.
-            assert ground.standing()[:1] == OPEN
-            assert [whom[:2] for whom in ground.standing()] == [whom[:2] for whom in BOTH]
+            assert ground.active()[:1] == OPEN
+            assert [whom[:2] for whom in ground.active()] == [whom[:2] for whom in BOTH]
         await ground.play(30 * 60 - ground.elapsed_s)
-        assert [is_open for *_, is_open in ground.standing()] == [False, False]
+        assert [is_open for *_, is_open in ground.active()] == [False, False]
         await ground.runner.stop()
 
     asyncio.run(scenario())
@@ -134,11 +134,11 @@ def test_a_node_whose_clock_jumps_is_judged_on(tmp_path: Path, by: str) -> None:
     async def scenario() -> None:
         await ground.runner.start()
         await ground.play(230.0)
-        assert ground.standing() == BOTH
+        assert ground.active() == BOTH
         await ground.play(8 * 60 - ground.elapsed_s)
-        assert ground.standing() == BOTH
+        assert ground.active() == BOTH
         await ground.play(30 * 60 - ground.elapsed_s)
-        assert ground.standing() == [(*whom, False) for *whom, _ in BOTH]
+        assert ground.active() == [(*whom, False) for *whom, _ in BOTH]
         await ground.runner.stop()
 
     asyncio.run(scenario())

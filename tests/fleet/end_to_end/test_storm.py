@@ -53,7 +53,7 @@ def devices(node: str, watts: float) -> list[DeviceView]:
     return views
 
 
-class Told:
+class OneSink:
     """Whoever is told of incidents: one sink, which takes everything."""
 
     def __init__(self, clock: ManualClock) -> None:
@@ -65,9 +65,9 @@ class Told:
             lambda one, kind, sequence: notice_of(one, kind, sequence=sequence),
             alerts.storm_wait_s,
         )
-        self.said: list[str] = []
+        self.messages: list[str] = []
 
-    def heard(self, incidents: Sequence[Incident]) -> None:
+    def receive(self, incidents: Sequence[Incident]) -> None:
         """Incidents have changed."""
         for incident in incidents:
             self._queue.changed(incident, False, self._clock.wall())
@@ -76,7 +76,7 @@ class Told:
         """Send what is due."""
         now = self._clock.wall()
         while (message := self._queue.next("a", now)) is not None:
-            self.said.append(f"{message.notice.kind.value}: {message.notice.title}")
+            self.messages.append(f"{message.notice.kind.value}: {message.notice.title}")
             self._queue.settle(message, message.notice, Outcome(status=Status.DELIVERED), now)
 
 
@@ -91,8 +91,8 @@ class Site:
         self.targets = targets_of([f"n{at:04d}" for at in range(nodes)], {})
         self.fleet.set_targets(self.targets)
         settings = RuleSettings(files=(str(file),), interval_s=3600.0)
-        self.people = Told(self.clock)
-        self.runner = RuleRunner(FleetEvaluator(self.fleet), settings, folder, self.people.heard)
+        self.people = OneSink(self.clock)
+        self.runner = RuleRunner(FleetEvaluator(self.fleet), settings, folder, self.people.receive)
 
     async def tick(self, watts: float) -> int:
         """A tick, and how often others had their turn in it."""
@@ -128,8 +128,8 @@ def test_ten_thousand_at_once_are_one_and_are_all_known(tmp_path: Path) -> None:
         assert len(group.timeline) == 1
         assert all(one.group == group.id for one in site.runner.open if one is not group)
         await site.tick(1500.0)
-        assert [one.partition(":")[0] for one in site.people.said] == ["opened"]
-        assert "1250 nodes at once" in site.people.said[0]
+        assert [one.partition(":")[0] for one in site.people.messages] == ["opened"]
+        assert "1250 nodes at once" in site.people.messages[0]
         await site.runner.stop()
 
         again = Site(tmp_path)
@@ -154,8 +154,8 @@ def test_a_thousand_of_a_rule_without_a_group_are_a_storm_and_two_messages(
             await site.tick(1500.0)
         (storm,) = [one for one in site.runner.open if not one.group]
         assert (storm.storm, len(storm.members)) == (True, 125 * DEVICES)
-        assert 1 <= len(site.people.said) <= 2, site.people.said
-        assert "125 nodes at once" in site.people.said[-1]
+        assert 1 <= len(site.people.messages) <= 2, site.people.messages
+        assert "125 nodes at once" in site.people.messages[-1]
         await site.runner.stop()
 
     asyncio.run(scenario())
@@ -174,8 +174,8 @@ class ShippedSite:
         ]
         self.fleet.set_targets(self.targets)
         settings = RuleSettings(packs=("nvidia", "service"), interval_s=3600.0)
-        self.people = Told(self.clock)
-        self.runner = RuleRunner(FleetEvaluator(self.fleet), settings, folder, self.people.heard)
+        self.people = OneSink(self.clock)
+        self.runner = RuleRunner(FleetEvaluator(self.fleet), settings, folder, self.people.receive)
 
     async def tick(self, lost: dict[str, int], silent: Collection[str] = ()) -> None:
         """Two seconds later: how many devices each node has lost, and who says nothing."""
@@ -219,8 +219,8 @@ def test_thirty_nodes_within_a_minute_are_one_incident_and_two_messages(
         assert "30 nodes at once" in storm.title
         assert sorted(storm.nodes) == sorted(befallen)
         assert len(storm.members) == 30 * max(each, 1)
-        assert len(site.people.said) <= 2, site.people.said
-        assert "nodes at once" in site.people.said[-1]
+        assert len(site.people.messages) <= 2, site.people.messages
+        assert "nodes at once" in site.people.messages[-1]
         await site.runner.stop()
 
     asyncio.run(scenario())

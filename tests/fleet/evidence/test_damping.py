@@ -23,7 +23,7 @@ def test_each_further_time_has_to_last_twice_as_long(ends: int, wait_s: float) -
     assert damping.counts("b", 100.0)
 
 
-def test_what_goes_while_it_waits_begins_to_wait_anew() -> None:
+def test_what_goes_while_it_waits_starts_to_wait_again() -> None:
     damping = Damping()
     damping.resolved("a", 0.0)
     assert not damping.counts("a", 0.0)

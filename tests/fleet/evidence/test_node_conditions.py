@@ -65,7 +65,7 @@ def test_rows_name_each_condition_once() -> None:
     assert len(types) == len(set(types))
 
 
-def test_a_tool_that_does_not_know_neither_begins_nor_ends_anything() -> None:
+def test_a_tool_that_does_not_know_neither_starts_nor_ends_anything() -> None:
     unknown = report(condition("GPUMissing", "Unknown"))
     assert unknown.problems == ()
     assert unknown.undecided == {"condition GPUMissing"}

@@ -100,8 +100,8 @@ def test_a_condition_is_evidence_for_a_rule_until_it_clears(tmp_path: Path) -> N
             assert (rests_on["source"], rests_on["signal"]) == ("pushed", "evidence_GPUMissing")
             # The class of what anybody who may write there can say: no rule acts on it by itself.
             assert incident["provenance"] == "pushed"
-            (standing,) = (await running.get("/v1/evidence"))["standing"]
-            assert (standing["source"], standing["by"]) == (
+            (active,) = (await running.get("/v1/evidence"))["standing"]
+            assert (active["source"], active["by"]) == (
                 "node-problem-detector",
                 "kubernetes kubernetes",
             )

@@ -42,7 +42,9 @@ async def prepare(cluster: ServedCluster, *names: str) -> None:
         await cluster.ask("POST", NODES, node)
 
 
-async def tell(cluster: ServedCluster, name: str, status: str, kind: str = "GPUMissing") -> None:
+async def set_condition(
+    cluster: ServedCluster, name: str, status: str, kind: str = "GPUMissing"
+) -> None:
     """What a node problem detector would patch."""
     now = "2026-11-28T10:00:00Z"
     condition = {
@@ -96,10 +98,10 @@ def test_conditions_taints_and_labels_are_read_with_the_rights_to_look(
 ) -> None:
     async def scenario() -> None:
         await prepare(cluster, "n1", "n2", "n3")
-        await tell(cluster, "n1", "True")
+        await set_condition(cluster, "n1", "True")
         async with Watching(cluster) as watching:
             await watching.until([("n1", "evidence_GPUMissing")])
-            await tell(cluster, "n2", "True", "AMDGPUUnhealthy")
+            await set_condition(cluster, "n2", "True", "AMDGPUUnhealthy")
             taints = [{"key": "amd-gpu-unhealthy", "effect": "NoSchedule", "value": "x"}]
             merge: dict[str, Any] = {"spec": {"taints": taints}}
             await cluster.ask("PATCH", f"{NODES}/n3", merge, "merge-patch+json")
@@ -109,7 +111,7 @@ def test_conditions_taints_and_labels_are_read_with_the_rights_to_look(
                 ("n3", "evidence_amd_gpu_unhealthy"),
             ]
             await watching.until(expected)
-            await tell(cluster, "n1", "False")
+            await set_condition(cluster, "n1", "False")
             await cluster.ask("DELETE", f"{NODES}/n2")
             await watching.until(expected[2:])
             assert watching.watch.problem == ""
@@ -120,25 +122,25 @@ def test_conditions_taints_and_labels_are_read_with_the_rights_to_look(
 def test_our_own_condition_and_taint_are_no_evidence(cluster: ServedCluster) -> None:
     async def scenario() -> None:
         await prepare(cluster, "n1", "n2")
-        await tell(cluster, "n1", "False", "AcceleratorHealthy")
+        await set_condition(cluster, "n1", "False", "AcceleratorHealthy")
         taints = [{"key": "accelwatch.io/quarantine", "effect": "NoSchedule", "value": "gpu"}]
         await cluster.ask("PATCH", f"{NODES}/n1", {"spec": {"taints": taints}}, "merge-patch+json")
         async with Watching(cluster) as watching:
-            await tell(cluster, "n2", "True")
+            await set_condition(cluster, "n2", "True")
             await watching.until([("n2", "evidence_GPUMissing")])
 
     asyncio.run(scenario())
 
 
-def test_a_watch_that_begins_again_misses_no_end(stand_in: StandInCluster) -> None:
+def test_a_watch_that_starts_again_misses_no_end(stand_in: StandInCluster) -> None:
     async def scenario() -> None:
         await prepare(stand_in, "n1", "n2")
-        await tell(stand_in, "n1", "True")
+        await set_condition(stand_in, "n1", "True")
         async with Watching(stand_in) as watching:
             await watching.until([("n1", "evidence_GPUMissing")])
             stand_in.compact()
-            await tell(stand_in, "n1", "False")
-            await tell(stand_in, "n2", "True")
+            await set_condition(stand_in, "n1", "False")
+            await set_condition(stand_in, "n2", "True")
             await watching.until([("n2", "evidence_GPUMissing")])
 
     asyncio.run(scenario())

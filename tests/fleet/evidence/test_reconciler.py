@@ -61,7 +61,7 @@ class World:
         return [one.event.text for one in self.fleet.events.after(0)]
 
 
-def test_a_condition_begins_and_ends_evidence() -> None:
+def test_a_condition_starts_and_ends_evidence() -> None:
     world = World()
     world.bad("n1")
     assert world.active == [("n1", "evidence_GPUMissing")]
@@ -121,7 +121,7 @@ def test_trap_04_a_cleared_condition_is_over_at_once_however_often_it_came() -> 
     assert world.active == []
 
 
-def test_trap_04_what_a_queue_still_holds_is_asked_of_the_board() -> None:
+def test_trap_04_what_a_queue_still_holds_is_queried_from_the_board() -> None:
     """The condition cleared and another came: what stands is what is said now."""
     world = World()
     world.bad("n1", kind="GPUMissing")
@@ -158,13 +158,15 @@ def test_a_thousand_nodes_whose_conditions_flap_are_bounded() -> None:
     assert world.active == []
 
 
-def test_flapping_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_flapping_is_reported_once(caplog: pytest.LogCaptureFixture) -> None:
     world = World()
     for _ in range(10):
         world.bad("n1", "n2")
         world.report()
-    told = [one.getMessage() for one in caplog.records]
-    assert told == ["evidence of kubernetes kubernetes: conditions of nodes come and go, count=2"]
+    messages = [one.getMessage() for one in caplog.records]
+    assert messages == [
+        "evidence of kubernetes kubernetes: conditions of nodes come and go, count=2"
+    ]
 
 
 def test_no_more_than_half_of_the_board_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,7 +59,7 @@ def test_our_own_reasons_prove_nothing_whatever_is_configured(reason: str) -> No
     assert found(node(reason), every) == []
 
 
-def test_a_sites_own_program_is_known_by_how_it_begins() -> None:
+def test_a_sites_own_program_is_recognised_by_how_it_starts() -> None:
     site = (ReasonSetting(prefix="healthd/", source="healthd", code="healthd", severity="warning"),)
     (report,) = reports_of([node("healthd/gpu: no ECC")], (*site, *REASONS))
     (problem,) = report.problems
@@ -75,7 +75,7 @@ def test_a_reason_may_hold_anything() -> None:
     assert found(read) == [("nhc", "NHC: State=IDLE NodeName=n2")]
 
 
-def test_it_begins_and_ends_and_a_silent_controller_changes_nothing() -> None:
+def test_it_starts_and_ends_and_a_silent_controller_changes_nothing() -> None:
     fleet = Fleet(ManualClock(), Thresholds(), None)
     fleet.set_targets(targets_of(["n1:9877"]))
     answers: list[list[SlurmNode] | UsageError] = [

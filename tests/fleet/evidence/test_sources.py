@@ -69,7 +69,7 @@ def test_a_cluster_that_is_configured_no_more_leaves_no_evidence(tmp_path: Path)
     world.play(scenario)
 
 
-def test_a_cluster_that_cannot_be_asked_is_told(tmp_path: Path) -> None:
+def test_a_cluster_that_cannot_be_queried_is_logged(tmp_path: Path) -> None:
     missing = SlurmEvidence(scontrol=str(tmp_path / "nothing"))
     world = World(Evidence(slurm=(missing,), kubernetes=(KubernetesEvidence(name="alpha"),)))
 
@@ -82,7 +82,7 @@ def test_a_cluster_that_cannot_be_asked_is_told(tmp_path: Path) -> None:
     world.play(scenario)
 
 
-def test_one_whose_task_ends_is_begun_again(
+def test_one_whose_task_ends_is_started_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     runs: list[int] = []

@@ -97,7 +97,7 @@ def test_a_hub_without_a_page_is_left_out_of_it(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_a_wrong_token_is_said_without_the_token(tmp_path: Path) -> None:
+def test_a_wrong_token_is_reported_without_the_token(tmp_path: Path) -> None:
     async def main() -> None:
         wrong = tmp_path / "wrong.token"
         wrong.write_text("a-wrong-secret\n")
@@ -247,7 +247,7 @@ def test_a_node_of_two_hubs_is_one_row_counted_once(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_what_is_kept_of_a_hub_has_a_limit_that_is_said(tmp_path: Path) -> None:
+def test_what_is_kept_of_a_hub_has_a_limit_that_is_shown(tmp_path: Path) -> None:
     async def main() -> None:
         async with (
             agent() as one,

@@ -45,7 +45,7 @@ def two() -> tuple[CannedHub, CannedHub]:
 
 def words(hub: CannedHub) -> list[str]:
     """What it was told to do, apart from what it was asked."""
-    return [text for text in hub.said if not text.startswith("GET")]
+    return [text for text in hub.requests if not text.startswith("GET")]
 
 
 def test_an_approval_goes_to_the_hub_of_the_node_with_the_name_of_who_gives_it() -> None:
@@ -55,7 +55,7 @@ def test_an_approval_goes_to_the_hub_of_the_node_with_the_name_of_who_gives_it()
             await upper.post("/v1/remedies/n2/approve", json=APPROVE, **BEN)
         assert (words(first), words(second)) == ([], ["POST /v1/remedies/n2/approve"])
         body: dict[str, Any] = msgspec.json.decode(
-            second.bodies[second.said.index("POST /v1/remedies/n2/approve")]
+            second.bodies[second.requests.index("POST /v1/remedies/n2/approve")]
         )
         assert body == {**APPROVE, "reason": "seen (for ben)", "by": "ben"}
 
@@ -116,7 +116,7 @@ def test_who_may_only_read_here_changes_nothing_below() -> None:
     asyncio.run(main())
 
 
-def test_a_hub_that_asks_nobody_who_he_is_passes_nothing_on() -> None:
+def test_a_hub_without_authentication_passes_nothing_on() -> None:
     async def main() -> None:
         first, second = two()
         async with over(first, second, protection=Protection()) as upper:
@@ -127,7 +127,7 @@ def test_a_hub_that_asks_nobody_who_he_is_passes_nothing_on() -> None:
     asyncio.run(main())
 
 
-def test_what_the_hub_below_refuses_is_said_with_its_name() -> None:
+def test_what_the_hub_below_refuses_is_shown_with_its_name() -> None:
     async def main() -> None:
         first, second = two()
         second.refuses = 403
@@ -162,7 +162,7 @@ def test_a_plan_and_the_page_of_an_incident() -> None:
         first, second = two()
         async with over(first, second) as upper:
             await upper.get("/v1/plan", params={"node": "n2"}, **ANA)
-            assert "GET /v1/plan?node=n2" in second.said
+            assert "GET /v1/plan?node=n2" in second.requests
             text = await upper.get("/incidents/i7@pod-2", 404, **ANA)
             assert "the page of i7 is at hub pod-2" in text
             text = await upper.get("/v1/odd", 400, **ANA)
@@ -202,7 +202,7 @@ def test_maintenance_of_the_nodes_of_one_hub_goes_there() -> None:
             await upper.post("/v1/maintenance", 400, json=everything, **ANA)
             await upper.post("/v1/maintenance", 404, json={**window, "nodes": ["x"]}, **ANA)
         assert (words(first), words(second)) == ([], ["POST /v1/maintenance"])
-        body = msgspec.json.decode(second.bodies[second.said.index("POST /v1/maintenance")])
+        body = msgspec.json.decode(second.bodies[second.requests.index("POST /v1/maintenance")])
         assert body["nodes"] == ["m[1-2]"]
 
     asyncio.run(main())
@@ -220,7 +220,7 @@ def test_a_body_that_no_hub_would_take_goes_to_none() -> None:
     asyncio.run(main())
 
 
-def test_which_hub_leads_is_asked_of_the_hubs_below() -> None:
+def test_which_hub_leads_is_queried_from_the_hubs_below() -> None:
     async def main() -> None:
         first, second = two()
         async with over(first, second) as upper:

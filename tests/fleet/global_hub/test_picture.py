@@ -303,8 +303,8 @@ def test_an_event_is_streamed_once_whatever_filter_is_set(tmp_path: Path) -> Non
                 view = await until(source, lambda view: view.filter == "")
                 assert codes(view).count("xid_1") == codes(view).count("xid_2") == 1
                 rows = (await upper.get("/v1/events", params={"node": "n1"}))["events"]
-                told = {shown.code: shown.sequence for shown in view.events}
-                assert {row["code"]: row["sequence"] for row in rows}["xid_1"] == told["xid_1"]
+                sequences = {shown.code: shown.sequence for shown in view.events}
+                assert {row["code"]: row["sequence"] for row in rows}["xid_1"] == sequences["xid_1"]
             finally:
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)

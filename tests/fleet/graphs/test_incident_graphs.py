@@ -124,7 +124,7 @@ def test_of_what_no_history_is_kept_it_says_so() -> None:
     )
 
 
-def test_of_what_the_device_has_not_told_it_says_so() -> None:
+def test_it_says_what_the_device_has_not_reported() -> None:
     fleet = fleet_of_four()
     fleet.draw({("a", 0): None, **PEERS}, steps=30)
     drawn = fleet.graphs(fleet.incident())
@@ -140,7 +140,7 @@ def test_a_series_that_rules_have_windows_over_is_drawn_as_far_as_they_reach() -
     fleet.fleet.table.windows.request(("clock_hertz", "sm"), 120, "avg")
     for step in range(40):
         watts = {("a", 0): 1.0e9 if step >= 30 else 2.0e9, **dict.fromkeys(PEERS, 2.0e9)}
-        fleet.tell({key: {("clock_hertz", "sm"): hertz} for key, hertz in watts.items()})
+        fleet.report({key: {("clock_hertz", "sm"): hertz} for key, hertz in watts.items()})
         fleet.fleet.table.refresh(
             fleet.fleet.nodes.values(), fleet.fleet.table.windows.series, fleet.clock.monotonic()
         )
@@ -153,13 +153,13 @@ def test_a_series_that_rules_have_windows_over_is_drawn_as_far_as_they_reach() -
     assert graph.values[0] is None
 
 
-def test_the_picture_begins_minutes_before_the_incident() -> None:
+def test_the_graph_starts_minutes_before_the_incident() -> None:
     fleet = fleet_of_four()
     fleet.draw({("a", 0): 400.0, **PEERS}, steps=90)
     drawn = fleet.graphs(fleet.incident(ago_s=60.0))
-    began = unix_seconds(drawn.since)
+    started = unix_seconds(drawn.since)
     start = unix_seconds(drawn.end) - drawn.step_s * len(drawn.main[0].values)
-    assert 600.0 <= began - start <= 610.0
+    assert 600.0 <= started - start <= 610.0
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_the_start_is_as_the_detector_dates_it(source: str, ago_s: float) -> Non
     assert 600.0 <= unix_seconds(drawn.since) - start <= 610.0
 
 
-def test_what_began_before_all_that_is_kept_is_said() -> None:
+def test_what_started_before_all_that_is_kept_is_labelled() -> None:
     fleet = fleet_of_four()
     fleet.draw({("a", 0): 400.0, **PEERS}, steps=95)
     drawn = fleet.graphs(fleet.incident(ago_s=7200.0))
@@ -219,7 +219,7 @@ def test_a_lost_device_is_a_gap_with_its_state() -> None:
     assert graph.values[-6] == 400.0
 
 
-def test_who_is_heard_every_half_minute_has_a_line_without_holes() -> None:
+def test_who_is_polled_every_half_minute_has_a_line_without_holes() -> None:
     fleet = fleet_of_four(interval_s=30.0)
     fleet.draw({("a", 0): 400.0, **PEERS}, steps=30, every_s=30.0)
     drawn = fleet.graphs(fleet.incident())
@@ -254,7 +254,7 @@ def test_of_what_is_no_device_nothing_is_drawn(entity: Entity, note: str) -> Non
 def test_a_device_of_a_thousand_nodes_is_beside_some_of_them() -> None:
     names = [f"n{number}" for number in range(MOST_PEERS + 200)]
     fleet = JobFleet(names, jobs=dict.fromkeys(names, "7"))
-    fleet.tell({(name, 0): {POWER: float(at)} for at, name in enumerate(names)})
+    fleet.report({(name, 0): {POWER: float(at)} for at, name in enumerate(names)})
     drawn = fleet.graphs(fleet.incident("n0"))
     (graph,) = drawn.main
     assert graph.peers == MOST_PEERS

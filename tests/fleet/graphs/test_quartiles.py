@@ -48,7 +48,9 @@ def test_many_are_counted_in_pieces_that_make_the_whole(monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("interval_s", "together"), [(0.0, 1), (1.0, 1), (8.0, 1), (10.0, 2), (15.0, 2), (30.0, 4)]
 )
-def test_steps_are_long_enough_for_who_is_heard_seldom(interval_s: float, together: int) -> None:
+def test_steps_are_long_enough_for_targets_that_are_seldom_polled(
+    interval_s: float, together: int
+) -> None:
     assert steps_together(interval_s, 10.0) == together
 
 

@@ -163,7 +163,7 @@ def test_the_page_of_a_node_is_described_with_its_snapshot() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "code", "says"),
+    ("path", "code", "text"),
     [
         ("/v1/devices?filter=power_wats>1", 400, "power_watts"),
         ("/v1/devices?filter=" + "a" * 3000, 400, "characters"),
@@ -193,10 +193,10 @@ def test_the_page_of_a_node_is_described_with_its_snapshot() -> None:
         ("/v1/nodes/a/acknowledge", 405, "POST"),
     ],
 )
-def test_what_makes_no_sense_is_told(path: str, code: int, says: str) -> None:
+def test_what_makes_no_sense_is_reported(path: str, code: int, text: str) -> None:
     async def main() -> None:
         async with hub() as running:
-            assert says in await running.get(path, code)
+            assert text in await running.get(path, code)
 
     asyncio.run(main())
 
@@ -208,8 +208,8 @@ def test_a_node_is_answered_as_its_agent_would() -> None:
             node = await running.get(f"/v1/nodes/{one.address}")
             snapshot = decode(msgspec.json.encode(node["snapshot"]))
             assert len(snapshot.devices) == 8
-            told = snapshot.devices[3].reading
-            assert told.values == machines.view(3).reading.values
+            reading = snapshot.devices[3].reading
+            assert reading.values == machines.view(3).reading.values
             assert snapshot.devices[3].device == machines.device(3)
 
     asyncio.run(main())
@@ -263,8 +263,8 @@ def test_who_may_only_approve_acknowledges_nothing() -> None:
         protection = Protection(tokens=(token,), token_files=("ops.token",), roles=roles)
         async with hub(protection=protection) as running:
             headers = {"Authorization": f"Bearer {token}"}
-            said = await running.post("/v1/nodes/a/acknowledge", 403, headers=headers)
-            assert "may approve, and this needs act" in said
+            refusal = await running.post("/v1/nodes/a/acknowledge", 403, headers=headers)
+            assert "may approve, and this needs act" in refusal
 
     asyncio.run(main())
 
@@ -337,8 +337,8 @@ def test_history_is_answered() -> None:
             found = await running.get(path, params={"device": device})
             assert found["step_s"] == 10
             # A step that has just begun has no number before the next tick.
-            told = [watts for watts in found["values"]["power_watts"] if watts is not None]
-            assert set(told) == {644.125}
+            reported = [watts for watts in found["values"]["power_watts"] if watts is not None]
+            assert set(reported) == {644.125}
             assert len(found["values"]["utilization_ratio"]) == 90
             assert machines.device(0).id in await running.get(path, 400)
             assert machines.device(0).id in await running.get(f"{path}?device=x", 404)
@@ -357,7 +357,7 @@ async def _messages(running: Any, query: str, ticks: int) -> list[Any]:
     return found
 
 
-def test_the_stream_tells_places_once_and_values_each_tick() -> None:
+def test_the_stream_sends_slots_once_and_values_each_tick() -> None:
     async def main() -> None:
         async with agent() as one, hub(one.address) as running:
             await running.devices(one.address, 8)
@@ -367,17 +367,17 @@ def test_the_stream_tells_places_once_and_values_each_tick() -> None:
             )
             assert [m["type"] for m in second] == ["hello", "device", "device", "tick", "tick"]
             assert first[0]["fields"] == ["power_watts"]
-            places = {m["slot"]: m["index"] for m in first if m["type"] == "device"}
+            slots = {m["slot"]: m["index"] for m in first if m["type"] == "device"}
             tick = first[-1]
             assert tick["fleet"]["devices_total"] == 8
             assert tick["nodes"][0][:2] == [one.address, "up"]
-            values = {places[row[0]]: row[4] for row in tick["devices"]}
+            values = {slots[row[0]]: row[4] for row in tick["devices"]}
             assert values == {6: [648.125], 7: [649.125]}
 
     asyncio.run(main())
 
 
-def test_metrics_tell_of_targets_and_fleet() -> None:
+def test_metrics_of_targets_and_fleet() -> None:
     async def main() -> None:
         async with agent() as one, hub(one.address, "127.0.0.1:1") as running:
             await running.devices(one.address, 8)
@@ -430,12 +430,12 @@ def test_one_filter_too_many_waits_and_keeps_nobody_else_out() -> None:
     async def main() -> None:
         async with agent() as one, hub(one.address) as running:
             await running.devices(one.address, 8)
-            asked = [f"/v1/stream?filter=index=={index}" for index in range(9)]
+            paths = [f"/v1/stream?filter=index=={index}" for index in range(9)]
             async with contextlib.AsyncExitStack() as held:
-                for path in asked[:8]:
+                for path in paths[:8]:
                     await held.enter_async_context(running.session.get(running.base + path))
-                assert "8 streams" in await running.get(asked[8], 503)
-                for path in ("/v1/stream", "/v1/stream?fields=power_watts", asked[0]):
+                assert "8 streams" in await running.get(paths[8], 503)
+                for path in ("/v1/stream", "/v1/stream?fields=power_watts", paths[0]):
                     async with running.session.get(running.base + path) as response:
                         assert response.status == 200
 

@@ -35,14 +35,14 @@ def pages(tmp_path: Path) -> AuditPages:
     return AuditPages(lambda: path, ManualClock(wall=NOW))
 
 
-def told(pages: AuditPages, **query: str) -> Any:
+def page_of(pages: AuditPages, **query: str) -> Any:
     page = asyncio.run(pages.page({key: [value] for key, value in query.items()}, {}))
     assert page.code == 200
     return json.loads(page.body)
 
 
 def test_the_newest_stands_first_with_who_and_from_where(pages: AuditPages) -> None:
-    document = told(pages)
+    document = page_of(pages)
     entries = document["entries"]
     assert [one["sequence"] for one in entries] == [*range(10, 0, -1)]
     assert (entries[0]["actor"], entries[0]["address"]) == ("kim", "10.0.0.7")
@@ -50,15 +50,15 @@ def test_the_newest_stands_first_with_who_and_from_where(pages: AuditPages) -> N
     assert "next" not in document
 
 
-def test_since_a_moment_or_for_a_while(pages: AuditPages) -> None:
-    assert len(told(pages, since="25s")["entries"]) == 3
-    assert len(told(pages, since=str(NOW))["entries"]) == 1
+def test_since_a_time_or_for_a_while(pages: AuditPages) -> None:
+    assert len(page_of(pages, since="25s")["entries"]) == 3
+    assert len(page_of(pages, since=str(NOW))["entries"]) == 1
 
 
 def test_about_a_node_or_an_incident(pages: AuditPages) -> None:
-    assert {one["record"]["node"] for one in told(pages, node="n1")["entries"]} == {"n1"}
-    assert len(told(pages, incident="i2")["entries"]) == 5
-    assert told(pages, node="n1", incident="i2")["entries"] == []
+    assert {one["record"]["node"] for one in page_of(pages, node="n1")["entries"]} == {"n1"}
+    assert len(page_of(pages, incident="i2")["entries"]) == 5
+    assert page_of(pages, node="n1", incident="i2")["entries"] == []
 
 
 def test_page_by_page_everything_comes_once(
@@ -68,7 +68,7 @@ def test_page_by_page_everything_comes_once(
     found: list[int] = []
     query = {"node": "n1", "limit": "3"}
     while True:
-        document = told(pages, **query)
+        document = page_of(pages, **query)
         found += [one["sequence"] for one in document["entries"]]
         if "next" not in document:
             break
@@ -79,12 +79,12 @@ def test_page_by_page_everything_comes_once(
 @pytest.mark.parametrize("cursor", ["", "x", "-1", "0", "9" * 30])
 def test_a_cursor_that_is_none_is_refused(pages: AuditPages, cursor: str) -> None:
     with pytest.raises(UsageError, match="cursor"):
-        told(pages, cursor=cursor)
+        page_of(pages, cursor=cursor)
 
 
 def test_without_a_journal_there_is_none(tmp_path: Path) -> None:
     clock = ManualClock(wall=NOW)
     with pytest.raises(UnmetError, match="state_dir"):
-        told(AuditPages(lambda: None, clock))
+        page_of(AuditPages(lambda: None, clock))
     gone = AuditPages(lambda: tmp_path / "gone.sqlite", clock)
     assert asyncio.run(gone.page({}, {})).code == 503

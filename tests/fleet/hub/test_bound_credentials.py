@@ -101,7 +101,7 @@ def test_what_a_discovery_finds_is_shown_its_own_credentials_only(
     assert [one.partition("key=")[2] for one in warned] == ["targets.http[0].scrape"]
 
 
-def test_other_credentials_begin_a_target_anew(tmp_path: Path) -> None:
+def test_other_credentials_restart_a_target(tmp_path: Path) -> None:
     async def main() -> None:
         async with listener() as one:
             before = Targets(static=(one.address,))
@@ -141,7 +141,9 @@ def test_credentials_are_not_sent_in_the_clear(
     assert withheld(target) is kept_back
 
 
-def test_a_target_read_over_http_is_shown_nothing_and_the_reason_is_told(tmp_path: Path) -> None:
+def test_a_target_read_over_http_is_shown_nothing_and_the_reason_is_reported(
+    tmp_path: Path,
+) -> None:
     given = Credentials(authorization=token(tmp_path, "secret"))
     access = BoundAccess(Scrape())
     (clear,) = targets_of(["n1:1"], credentials=given)
@@ -164,7 +166,7 @@ def test_a_target_found_twice_keeps_the_credentials_of_the_first_that_has_some()
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         (
             "http: [{url: 'http://x', scrape: {authorization: {credentials: x}}}]",
@@ -175,9 +177,9 @@ def test_a_target_found_twice_keeps_the_credentials_of_the_first_that_has_some()
         ("kubernetes: {scrape: {scheme: https}}", "unknown key"),
     ],
 )
-def test_mistakes_are_told_with_their_key(tmp_path: Path, text: str, told: str) -> None:
+def test_mistakes_are_reported_with_their_key(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "hub.yaml"
     file.write_text(f"targets:\n  {text}\n")
     with pytest.raises(ConfigError) as raised:
         load_settings(file)
-    assert told in str(raised.value)
+    assert message in str(raised.value)

@@ -29,6 +29,6 @@ def test_a_node_that_answers_first_is_in_the_next_totals(device: bool) -> None:
     bench = Bench("a", "b")
     pages = HubPages(bench.fleet, own_text(), ready=lambda: True, may_act=lambda: True)
     assert fleet_page(pages)["nodes"]["up"] == 0
-    bench.tell("a", machines.view(0) if device else host())
+    bench.report("a", machines.view(0) if device else host())
     page = fleet_page(pages)
     assert (page["nodes"]["up"], page["devices_total"]) == (1, int(device))

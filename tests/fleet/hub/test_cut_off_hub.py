@@ -197,7 +197,7 @@ def test_a_hub_behind_tls_is_believed_by_its_certificate_alone(
     assert answer_of(_OPEN, tmp_path / "5", trusting) == ""
 
 
-def test_a_hub_that_asks_for_a_client_certificate_is_shown_the_one_for_targets(
+def test_a_hub_that_requests_a_client_certificate_is_shown_the_one_for_targets(
     tmp_path: Path, authority: Authority
 ) -> None:
     door = behind_tls(authority, client_certificates=True)
@@ -208,7 +208,7 @@ def test_a_hub_that_asks_for_a_client_certificate_is_shown_the_one_for_targets(
     assert answer_of(door, tmp_path / "2", trusting) == ""
 
 
-def test_a_hub_that_cannot_be_asked_is_logged_once_with_why(
+def test_a_hub_that_cannot_be_queried_is_logged_once_with_why(
     tmp_path: Path, authority: Authority, caplog: pytest.LogCaptureFixture
 ) -> None:
     """People are notified by both until somebody mends it."""

@@ -70,7 +70,7 @@ def test_words_and_times_that_cannot_be_are_not_repeated(time: float) -> None:
     assert streamed(1.5, 60, 70, 7, sample_time=None).sample_time is None
 
 
-def asked(device: FleetDevice) -> None:
+def assert_numbers(device: FleetDevice) -> None:
     """A device of 1.5 W and 60 degrees, whose memory is not known."""
     assert device.number(POWER) == 1.5
     assert device.number(GPU) == 60
@@ -88,9 +88,9 @@ def asked(device: FleetDevice) -> None:
 
 
 def test_values_are_given_by_series_and_by_quantity() -> None:
-    asked(streamed(1.5, 60, "u", "e"))
+    assert_numbers(streamed(1.5, 60, "u", "e"))
     values: dict[Series, Number] = {POWER: 1.5, GPU: 60}
-    asked(ReadDevice(machines.view(0, reading=Reading(device_id="x", values=values))))
+    assert_numbers(ReadDevice(machines.view(0, reading=Reading(device_id="x", values=values))))
 
 
 def test_the_letters_of_a_tick_are_reasons() -> None:
@@ -120,15 +120,15 @@ EMPTY_REGISTER = next(one for one in sorted(SENTINELS) if 0 <= one <= bounds(USE
     [(POWER, LOW - 1), (POWER, HIGH * 2), (POWER, math.nan), (USED, EMPTY_REGISTER)],
 )
 def test_a_number_that_cannot_be_is_an_error(series: Series, number: Number) -> None:
-    told: dict[Series, Number] = {POWER: 1.5, GPU: 60, MEMORY: 70, USED: 7, series: number}
+    reported: dict[Series, Number] = {POWER: 1.5, GPU: 60, MEMORY: 70, USED: 7, series: number}
     absent: dict[Series, Absence] = {("serial",): Absence.PERMISSION}
-    view = machines.view(0, reading=Reading(device_id="x", values=told, absent=absent))
-    for device in (streamed(*told.values()), ReadDevice(view)):
+    view = machines.view(0, reading=Reading(device_id="x", values=reported, absent=absent))
+    for device in (streamed(*reported.values()), ReadDevice(view)):
         assert device.number(series) is None
         assert device.numbers([series, GPU]) == [None, 60]
         assert device.keys([series[0], "temperature_celsius"]) == {"temperature_celsius"}
         reading = device.reading()
-        assert reading.values == {key: value for key, value in told.items() if key != series}
+        assert reading.values == {key: value for key, value in reported.items() if key != series}
         assert reading.absent[series] is Absence.ERROR
         assert len(reading.absent) == 2
     assert ReadDevice(view).reading().absent[("serial",)] is Absence.PERMISSION

@@ -88,27 +88,27 @@ def test_an_alert_of_a_device_is_an_incident_until_it_is_resolved(rules: RuleSet
             (rests_on,) = (await running.get("/v1/incidents"))["incidents"][0]["evidence"]
             assert (rests_on["source"], rests_on["signal"]) == ("pushed", "alertmanager_Hot")
             assert rests_on["text"] == "alertmanager_Hot: a GPU is hot"
-            (standing,) = (await running.get(PATH))["standing"]
-            assert (standing["node"], standing["severity"]) == (node, "critical")
-            assert standing["since"] == "2020-01-31T10:00:00.123Z"
-            assert standing["by"] == "somebody (unverified)"
+            (active,) = (await running.get(PATH))["standing"]
+            assert (active["node"], active["severity"]) == (node, "critical")
+            assert active["since"] == "2020-01-31T10:00:00.123Z"
+            assert active["by"] == "somebody (unverified)"
 
             await running.post(WEBHOOK, json=firing)  # told again, it is the same
             await running.post(WEBHOOK, json=message("resolved", uuid=str(UUID)))
             await running.until(lambda: opened(running) == [])
             assert (await running.get(PATH))["standing"] == []
             events = (await running.get("/v1/events"))["events"]
-            told = [one["text"] for one in events if one["code"] == "alertmanager_Hot"]
-            assert told == ["over: a GPU is hot", "a GPU is hot"]
+            texts = [one["text"] for one in events if one["code"] == "alertmanager_Hot"]
+            assert texts == ["over: a GPU is hot", "a GPU is hot"]
 
     played(scenario)
 
 
-def test_evidence_happens_or_begins_and_ends(rules: RuleSettings) -> None:
+def test_evidence_happens_or_starts_and_ends(rules: RuleSettings) -> None:
     async def scenario() -> None:
         async with judged(rules) as (running, node):
-            begun = {"code": "disk", "node": node, "severity": "critical", "status": "began"}
-            await running.post(PATH, json={"source": "nhc", "evidence": [begun]})
+            started = {"code": "disk", "node": node, "severity": "critical", "status": "began"}
+            await running.post(PATH, json={"source": "nhc", "evidence": [started]})
             both = [("stood", machines.view(at).device.id) for at in (0, 1)]
             await running.until(lambda: sorted(opened(running)) == [("disk", ""), *both])
             ended = {"code": "disk", "node": node, "status": "ended"}
@@ -138,8 +138,8 @@ def test_who_is_meant_is_found_by_several_names(rules: RuleSettings) -> None:
                 one = {"code": "x", "labels": labels, "status": "began"}
                 answer = await running.post(PATH, json={"source": "me", "evidence": [one]})
                 assert answer["taken"] == 1, labels
-                (standing,) = (await running.get(PATH))["standing"]
-                assert (standing["node"], standing["device"]) == (node, first.id), labels
+                (active,) = (await running.get(PATH))["standing"]
+                assert (active["node"], active["device"]) == (node, first.id), labels
             # A device that is not known says nothing of its whole node where it was named.
             lost = {"code": "x", "node": node, "device": "nvidia9"}
             nobody = {"code": "y", "labels": {"instance": "elsewhere:9100"}}
@@ -163,8 +163,8 @@ def test_an_end_is_known_by_its_key_where_nobody_knows_whom_it_was_about(
             for _ in range(2):
                 answer = await running.post(WEBHOOK, json=gone)
                 assert (answer["taken"], answer["unplaced"]) == (0, ["alertmanager_Hot"])
-            told = [one for one in caplog.messages if "about an unknown" in one]
-            assert told == [
+            warnings = [one for one in caplog.messages if "about an unknown" in one]
+            assert warnings == [
                 "evidence about an unknown node or device was dropped "
                 "source=alertmanager code=alertmanager_Hot count=1"
             ]
@@ -178,8 +178,8 @@ def test_who_has_to_prove_who_he_is_is_named(rules: RuleSettings) -> None:
             firing = message("firing", uuid=str(UUID))
             await running.post(WEBHOOK, 401, json=firing)
             await running.post(WEBHOOK, json=firing, headers=ANA)
-            (standing,) = (await running.get(PATH, headers=ANA))["standing"]
-            assert standing["by"] == "ana"
+            (active,) = (await running.get(PATH, headers=ANA))["standing"]
+            assert active["by"] == "ana"
             web = {**ANA, "Origin": "https://evil.example"}
             await running.post(WEBHOOK, 403, json=firing, headers=web)
 
@@ -213,7 +213,7 @@ def test_what_makes_no_sense_is_refused(
     played(scenario)
 
 
-def test_what_we_told_an_alertmanager_ourselves_is_no_evidence(rules: RuleSettings) -> None:
+def test_what_we_sent_to_an_alertmanager_ourselves_is_no_evidence(rules: RuleSettings) -> None:
     async def scenario() -> None:
         async with judged(rules) as (running, node):
             ours = message("firing", node=node, incident="west/i1", rule="hot")
@@ -233,8 +233,8 @@ def test_evidence_outlives_the_hub_and_a_damaged_file_is_left_alone(
             firing = message("firing", uuid=str(UUID))
             assert (await running.post(WEBHOOK, json=firing))["problem"] == ""
         async with hub(rules=rules, state_dir=tmp_path) as running:
-            (standing,) = (await running.get(PATH))["standing"]
-            assert (standing["node"], standing["code"]) == (node, "alertmanager_Hot")
+            (active,) = (await running.get(PATH))["standing"]
+            assert (active["node"], active["code"]) == (node, "alertmanager_Hot")
         (tmp_path / "evidence.json").write_bytes(b"{")
         async with judged(rules, state_dir=tmp_path) as (running, _):
             answer = await running.post(WEBHOOK, json=firing)
@@ -245,7 +245,7 @@ def test_evidence_outlives_the_hub_and_a_damaged_file_is_left_alone(
     played(scenario)
 
 
-def standing(key: str, until: float) -> ReceivedAlert:
+def received_alert(key: str, until: float) -> ReceivedAlert:
     event = ErrorEvent(code="x", category=Category.OTHER, time=5.0, text="x", source="pushed")
     return ReceivedAlert(key=key, node="n", event=event, until=until)
 
@@ -257,7 +257,7 @@ def test_evidence_is_about_the_device_as_its_vendor_is_called_now(
     old: str, new: str, tmp_path: Path
 ) -> None:
     def about(device_id: str) -> ReceivedAlert:
-        known = standing(f"grafana\x1fhot\x1fn\x1f{device_id}\x1fnpu0", 10.0)
+        known = received_alert(f"grafana\x1fhot\x1fn\x1f{device_id}\x1fnpu0", 10.0)
         event = msgspec.structs.replace(known.event, device_id=device_id)
         return msgspec.structs.replace(known, event=event)
 
@@ -271,18 +271,18 @@ def test_nothing_stands_for_ever_and_there_is_room_for_so_many(
     monkeypatch.setattr(board_module, "MAX_ACTIVE", 2)
     now = [0.0]
     board = EvidenceBoard(lambda: now[0])
-    assert board.activate(standing("a", 10))
-    assert board.activate(standing("b", 20))
-    assert not board.activate(standing("c", 20))
-    assert board.activate(standing("b", 30))  # known already
+    assert board.activate(received_alert("a", 10))
+    assert board.activate(received_alert("b", 20))
+    assert not board.activate(received_alert("c", 20))
+    assert board.activate(received_alert("b", 30))  # known already
     now[0] = 10.0
     assert [one.key for one in board.all()] == ["b"]
-    assert board.activate(standing("c", 20))
+    assert board.activate(received_alert("c", 20))
     assert board.resolve("a") is None
     now[0] = 30.0
     assert board.get("b") is None
     assert len(board) == 0
-    first = standing("d", 40)
+    first = received_alert("d", 40)
     assert board.activate(first)
     again = msgspec.structs.replace(first.event, time=first.event.time + 5.0)
     assert board.activate(msgspec.structs.replace(first, until=50, event=again))

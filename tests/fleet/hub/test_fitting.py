@@ -106,7 +106,7 @@ def test_a_cluster_needs_no_spares(files: Files, options: str, mistakes: int) ->
     assert len(lines) == mistakes, lines
 
 
-def test_a_rule_that_asks_for_a_spare_needs_one(files: Files) -> None:
+def test_a_rule_that_requires_a_spare_needs_one(files: Files) -> None:
     lines = files.check(
         ('  spares: {nodes: ["n[061-063]"]}\n', ""), ("    options: {spares: spare-nodes}\n", "")
     )

@@ -87,7 +87,7 @@ def test_what_is_older_than_the_ring_is_gone(away: int) -> None:
     assert line[0] == (0.5 if away < STEPS else None)
 
 
-def test_nothing_is_told_before_the_first_count() -> None:
+def test_nothing_is_reported_before_the_first_count() -> None:
     async def sums() -> Totals:
         raise AssertionError
 
@@ -116,7 +116,7 @@ def test_a_fleet_without_devices_has_no_numbers() -> None:
     assert {str(one) for one in numbers_of(Totals())} == {"nan"}
 
 
-def test_a_hub_tells_its_dashboard() -> None:
+def test_a_hub_feeds_its_dashboard() -> None:
     async def main() -> None:
         async with agent() as node:
             settings = HubSettings(

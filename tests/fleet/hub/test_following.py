@@ -139,7 +139,7 @@ def test_a_peer_that_misbehaves_costs_only_itself(handler: Handler, reason: str)
     asyncio.run(main())
 
 
-def test_nobody_listening_is_told() -> None:
+def test_nobody_listening_is_reported() -> None:
     async def main() -> None:
         async with hub("127.0.0.1:1") as running:
             await running.until(lambda: running.fault("127.0.0.1:1") == "connect")
@@ -147,7 +147,7 @@ def test_nobody_listening_is_told() -> None:
     asyncio.run(main())
 
 
-def test_a_name_that_does_not_resolve_is_told() -> None:
+def test_a_name_that_does_not_resolve_is_reported() -> None:
     async def main() -> None:
         async with hub("no-such-host.invalid:1") as running:
             name = "no-such-host.invalid"
@@ -157,10 +157,10 @@ def test_a_name_that_does_not_resolve_is_told() -> None:
 
 
 def test_a_redirect_is_never_followed() -> None:
-    asked = []
+    requested = []
 
     async def second(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        asked.append(1)
+        requested.append(1)
 
     async def main() -> None:
         async with peer(second) as elsewhere:
@@ -169,14 +169,14 @@ def test_a_redirect_is_never_followed() -> None:
                 await running.until(lambda: running.failures(bad) > 2)
 
     asyncio.run(main())
-    assert not asked
+    assert not requested
 
 
 def test_retry_after_is_kept() -> None:
-    asked = []
+    requested = []
 
     async def busy(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        asked.append(1)
+        requested.append(1)
         writer.write(b"HTTP/1.1 429 Slow\r\nRetry-After: 60\r\nContent-Length: 0\r\n\r\n")
         await writer.drain()
 
@@ -186,7 +186,7 @@ def test_retry_after_is_kept() -> None:
             await asyncio.sleep(0.2)
 
     asyncio.run(main())
-    assert len(asked) == 1
+    assert len(requested) == 1
 
 
 @pytest.mark.parametrize(
@@ -289,7 +289,7 @@ def test_what_has_no_stream_is_polled_and_read_by_its_dialect() -> None:
     asyncio.run(main())
 
 
-def test_an_exporter_that_only_tells_its_failure_is_up_with_the_devices_of_before() -> None:
+def test_an_exporter_that_only_reports_its_failure_is_up_with_the_devices_of_before() -> None:
     """A time-out between the two pages must not cost what was known of the devices."""
     well = b'nvidia_smi_gpu_info{uuid="u1",name="NVIDIA H100",index="0"} 1\n'
     failed = b"nvidia_smi_last_collect_success 0\nnvidia_smi_nvml_return_code 15\n"

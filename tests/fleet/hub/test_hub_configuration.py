@@ -39,7 +39,7 @@ def test_a_configuration_file_is_read_strictly(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "message"),
     [
         ("target: []", "targets"),
         ("scrape:\n  basic_auth: {password: x}", "password_file"),
@@ -49,10 +49,10 @@ def test_a_configuration_file_is_read_strictly(tmp_path: Path) -> None:
         ("state: {stale_after: 40s}", "down_after"),
     ],
 )
-def test_a_mistake_in_the_configuration_is_named(tmp_path: Path, text: str, says: str) -> None:
+def test_a_mistake_in_the_configuration_is_named(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "hub.yaml"
     file.write_text(text + "\n")
-    with pytest.raises(ConfigError, match=says):
+    with pytest.raises(ConfigError, match=message):
         load_settings(file)
 
 

@@ -26,7 +26,7 @@ class Process:
         self.process = process
         self.base = f"http://127.0.0.1:{port}"
 
-    async def ask(self, path: str, method: str = "GET", body: object = None) -> Any:
+    async def request(self, path: str, method: str = "GET", body: object = None) -> Any:
         async with (
             aiohttp.ClientSession() as session,
             session.request(method, self.base + path, json=body) as response,
@@ -36,7 +36,7 @@ class Process:
     async def incident(self) -> Any:
         """The only incident, once it is there."""
         async with asyncio.timeout(30):
-            while not (incidents := (await self.ask("/v1/incidents"))["incidents"]):
+            while not (incidents := (await self.request("/v1/incidents"))["incidents"]):
                 await asyncio.sleep(0.05)
         (incident,) = incidents
         return incident
@@ -45,7 +45,7 @@ class Process:
         async with asyncio.timeout(30):
             while True:
                 with contextlib.suppress(aiohttp.ClientConnectionError, ValueError):
-                    found = await self.ask(path)
+                    found = await self.request(path)
                     if found.items() >= wanted.items():
                         return found
                 await asyncio.sleep(0.05)
@@ -77,7 +77,7 @@ def test_a_killed_hub_knows_what_it_expected_and_what_was_acknowledged(tmp_path:
                 one.feed.put(machines.snapshot(*(machines.view(index) for index in range(6))))
                 await first.until(node, devices=6, devices_missing=2)
                 gone = machines.device(7).id
-                removed = await first.ask(f"{node}/acknowledge?device={gone}", "POST")
+                removed = await first.request(f"{node}/acknowledge?device={gone}", "POST")
                 assert removed["devices_removed"] == 1
                 first.process.send_signal(signal.SIGKILL)
                 await first.process.wait()
@@ -100,7 +100,7 @@ rules: [{id: gpu.lost, title: Lost, when: state == "lost", severity: critical}]
 """
 
 
-def test_a_killed_hub_keeps_its_silences_and_tells_when_they_end(tmp_path: Path) -> None:
+def test_a_killed_hub_keeps_its_silences_and_reports_when_they_end(tmp_path: Path) -> None:
     (tmp_path / "rules.yaml").write_text(RULES)
     state = tmp_path / "state"
 
@@ -112,8 +112,8 @@ def test_a_killed_hub_keeps_its_silences_and_tells_when_they_end(tmp_path: Path)
             words = ("-t", one.address, "-c", str(config))
             async with running(*words, state=state) as first:
                 await first.until(f"/v1/nodes/{one.address}", devices=1)
-                asked = {"nodes": [one.address], "for": "1h", "reason": "BIOS", "by": "ana"}
-                answer = await first.ask("/v1/maintenance", "POST", asked)
+                body = {"nodes": [one.address], "for": "1h", "reason": "BIOS", "by": "ana"}
+                answer = await first.request("/v1/maintenance", "POST", body)
                 assert answer["problem"] == ""
                 window = answer["maintenance"]["id"]
                 one.feed.put(machines.snapshot(machines.lost_view(0)))
@@ -126,10 +126,10 @@ def test_a_killed_hub_keeps_its_silences_and_tells_when_they_end(tmp_path: Path)
                 assert incident["muted_by"]["id"] == window
                 assert incident["muted_by"]["by"] == "ana (unverified)"
                 assert there.requests == []
-                await second.ask(f"/v1/maintenance/{window}?by=ana", "DELETE")
+                await second.request(f"/v1/maintenance/{window}?by=ana", "DELETE")
                 (request,) = await there.wait_for(1)
                 assert b'"Lost"' in request.body
-                assert (await second.ask("/v1/maintenance"))["maintenance"] == []
+                assert (await second.request("/v1/maintenance"))["maintenance"] == []
                 second.process.terminate()
                 assert await second.process.wait() == 0
 
@@ -153,9 +153,9 @@ def test_a_hub_open_to_others_needs_credentials(tmp_path: Path) -> None:
         process = await asyncio.create_subprocess_exec(
             *words, "--state-dir", str(tmp_path), stderr=asyncio.subprocess.PIPE
         )
-        _, told = await process.communicate()
+        _, errors = await process.communicate()
         assert process.returncode != 0
-        assert b"ConfigError" in told
-        assert b"listen_address" in told
+        assert b"ConfigError" in errors
+        assert b"listen_address" in errors
 
     asyncio.run(main())

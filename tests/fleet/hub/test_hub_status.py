@@ -128,22 +128,22 @@ def test_a_hub_with_other_rule_files_is_a_problem_on_both(
         ):
             await polled(first, second)
             count = first.hub.rules and len(first.hub.rules.rules.rules)
-            told = (
+            problem = (
                 "127.0.0.1:9402 has other rule files than 127.0.0.1:9401, which leads:"
                 f" the {count} rules of 127.0.0.1:9401 count"
             )
             for one in (first, second):
-                assert (await page_of(one)).problems == (told,)
-                assert told in one.hub.fleet.lacking()
+                assert (await page_of(one)).problems == (problem,)
+                assert problem in one.hub.fleet.lacking()
             await polled(first, second)
-            assert [record.getMessage() for record in caplog.records].count(told) == 2
+            assert [record.getMessage() for record in caplog.records].count(problem) == 2
             by_address = {hub.address: hub for hub in (await page_of(first)).hubs}
             assert by_address["127.0.0.1:9402"].has_rules_of_leader is False
 
     asyncio.run(play())
 
 
-def test_a_database_that_goes_away_is_told_and_the_copy_grows_old(
+def test_a_database_that_goes_away_is_reported_and_the_copy_grows_old(
     database: InPostgreSQL, tmp_path: Path
 ) -> None:
     async def play() -> None:

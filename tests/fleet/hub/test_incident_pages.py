@@ -108,7 +108,7 @@ def test_the_graphs_of_an_incident_are_those_of_its_evidence_beside_the_peers(
     (tmp_path / "hot.yaml").write_text(HOT, encoding="utf-8")
     hot = RuleSettings(files=(str(tmp_path / "hot.yaml"),), interval_s=0.1)
     degrees = {0: 45.0, 1: 50.0, 2: 47.0, 3: 91.0}
-    views = [view(at, {("temperature_celsius", "gpu"): told}) for at, told in degrees.items()]
+    views = [view(at, {("temperature_celsius", "gpu"): number}) for at, number in degrees.items()]
 
     async def main() -> None:
         async with agent(machines.snapshot(*views)) as one, hub(one.address, rules=hot) as running:
@@ -149,7 +149,7 @@ def test_a_hub_keeps_samples_of_what_its_rules_read(
     (tmp_path / "slow.yaml").write_text(f"version: 1\nrules:\n- {rule}\n", encoding="utf-8")
     slow = RuleSettings(files=(str(tmp_path / "slow.yaml"),), interval_s=0.1)
     hertz = {0: 2.6e9, 1: 2.6e9, 2: 0.5e9}
-    views = [view(at, {("clock_hertz", "memory"): told}) for at, told in hertz.items()]
+    views = [view(at, {("clock_hertz", "memory"): number}) for at, number in hertz.items()]
 
     async def main() -> None:
         async with agent(machines.snapshot(*views)) as one, hub(one.address, rules=slow) as running:
@@ -180,7 +180,7 @@ def test_a_hub_without_rules_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "code", "says"),
+    ("path", "code", "text"),
     [
         ("/v1/incidents?state=over", 400, "state: 'over' is not one of open, closed, all"),
         (
@@ -194,10 +194,10 @@ def test_a_hub_without_rules_says_so() -> None:
         ("/v1/incidents/i99/graphs?x=1", 400, "x"),
     ],
 )
-def test_what_makes_no_sense_is_told(path: str, code: int, says: str) -> None:
+def test_what_makes_no_sense_is_reported(path: str, code: int, text: str) -> None:
     async def main() -> None:
         async with hub() as running:
-            assert says in await running.get(path, code)
+            assert text in await running.get(path, code)
 
     asyncio.run(main())
 
@@ -218,12 +218,12 @@ def test_history_has_what_rules_have_windows_over(tmp_path: Path) -> None:
             path = f"/v1/nodes/{one.address}/history?device={machines.device(0).id}"
             energy = "energy_joules_total.hardware"
 
-            def told(page: Any) -> bool:
+            def has_growth(page: Any) -> bool:
                 """Growth takes two samples, and a step that has just begun has none."""
                 size = page["values"].get("memory_size_bytes", [None])
                 return None not in (size[-1], page["growth"].get(energy, [None])[-1])
 
-            page = await until(running, path, told)
+            page = await until(running, path, has_growth)
             size = page["values"]["memory_size_bytes"]
             assert size[-1] == pytest.approx(float(machines.values(0)["memory_size_bytes",]))
             assert len(size) == len(page["values"]["power_watts"])

@@ -53,9 +53,9 @@ class Lines:
 
     async def incident(self, state: str) -> dict[str, Any]:
         """The next incident of a state."""
-        while (told := (await self.next("incident"))["incident"])["state"] != state:
+        while (published := (await self.next("incident"))["incident"])["state"] != state:
             pass
-        return dict(told)
+        return dict(published)
 
 
 def opened(running: Running, media: str = INCIDENT_LINES, query: str = "") -> Any:
@@ -76,25 +76,28 @@ def test_incidents_come_before_the_first_tick_and_when_they_change(rules: RuleSe
                 assert response.content_type == INCIDENT_LINES
                 lines = Lines(response.content)
                 await lines.next("tick")
-                kinds = [told["type"] for told in lines.seen]
+                kinds = [published["type"] for published in lines.seen]
                 assert kinds == ["hello", "device", "rules", "incident", "tick"]
                 judged = lines.seen[2]
                 assert (judged["judged"], judged["rules"], judged["anew"]) == (True, 1, True)
                 assert judged["open"] == {"critical": 1}
-                told = lines.seen[3]["incident"]
-                assert (told["state"], told["device_name"]) == ("open", machines.device(1).name)
-                assert told == await running.get("/v1/incidents/i1")
+                published = lines.seen[3]["incident"]
+                assert (published["state"], published["device_name"]) == (
+                    "open",
+                    machines.device(1).name,
+                )
+                assert published == await running.get("/v1/incidents/i1")
                 one.feed.put(machines.snapshot(machines.view(0), machines.view(1)))
                 closed = await lines.incident("closed")
                 assert closed["closed"] is not None
-                judged = [told for told in lines.seen if told["type"] == "rules"][-1]
+                judged = [published for published in lines.seen if published["type"] == "rules"][-1]
                 assert (judged["open"], judged["anew"]) == ({}, False)
 
     asyncio.run(main())
 
 
 @pytest.mark.parametrize("media", [NDJSON, SSE, MSGPACK, "*/*"])
-def test_who_does_not_ask_hears_nothing_of_incidents(rules: RuleSettings, media: str) -> None:
+def test_incidents_are_sent_on_request_only(rules: RuleSettings, media: str) -> None:
     async def main() -> None:
         broken = machines.snapshot(machines.lost_view(0))
         async with agent(broken) as one, hub(one.address, rules=rules) as running:
@@ -174,8 +177,8 @@ class Reader:
 
 
 def states(messages: Iterable[Any]) -> dict[str, str]:
-    told = [one for one in messages if isinstance(one, IncidentNow)]
-    return {one.incident.id: one.incident.state for one in told}
+    published = [one for one in messages if isinstance(one, IncidentNow)]
+    return {one.incident.id: one.incident.state for one in published}
 
 
 def rules_of(messages: list[Any]) -> RulesNow:
@@ -187,7 +190,7 @@ def news_of(judge: Judge) -> IncidentFeed:
     return IncidentFeed(lambda: judge)  # type: ignore[arg-type, return-value]  # a stand-in
 
 
-def test_only_what_has_changed_is_told_again() -> None:
+def test_only_what_has_changed_is_sent_again() -> None:
     async def main() -> None:
         first, second = incident(1), incident(2)
         judge = Judge(first, second)
@@ -197,14 +200,14 @@ def test_only_what_has_changed_is_told_again() -> None:
         judge.change(later(first, START + 5, title="worse"))
         assert await reader.incidents() == {"i1": "open"}
         judge.problems = ("the journal is full",)
-        told = await reader.read()
-        assert rules_of(told).problems == ("the journal is full",)
-        assert len(told) == 1
+        published = await reader.read()
+        assert rules_of(published).problems == ("the journal is full",)
+        assert len(published) == 1
 
     asyncio.run(main())
 
 
-def test_a_slow_reader_is_told_the_latest_of_each() -> None:
+def test_a_slow_reader_gets_the_latest_of_each() -> None:
     async def main() -> None:
         first = incident(1)
         judge = Judge(first)
@@ -214,27 +217,27 @@ def test_a_slow_reader_is_told_the_latest_of_each() -> None:
         for number in range(5):
             judge.change(later(first, START + number, title=f"title {number}"))
             await quick.read()
-        (rules, told) = await slow.read()
-        assert told.incident.title == "title 4"
+        (rules, published) = await slow.read()
+        assert published.incident.title == "title 4"
         assert not rules.is_reset
 
     asyncio.run(main())
 
 
-def test_of_many_the_most_severe_are_told_and_the_rest_counted() -> None:
+def test_of_many_the_most_severe_are_shown_and_the_rest_counted() -> None:
     async def main() -> None:
         many = [incident(number, severity=Severity.INFO) for number in range(1, MOST_OPEN + 1)]
         judge = Judge(*many)
         reader = Reader(news_of(judge))
         assert len(await reader.incidents()) == MOST_OPEN
         judge.change(incident(5001, severity=Severity.INFO))
-        told = await reader.read()
-        assert (rules_of(told).omitted, len(told)) == (1, 1)
+        published = await reader.read()
+        assert (rules_of(published).omitted, len(published)) == (1, 1)
         judge.change(incident(5002, severity=Severity.CRITICAL))
-        told = await reader.read()
-        assert rules_of(told).is_reset
-        assert rules_of(told).open == {"info": MOST_OPEN + 1, "critical": 1}
-        ids = states(told)
+        published = await reader.read()
+        assert rules_of(published).is_reset
+        assert rules_of(published).open == {"info": MOST_OPEN + 1, "critical": 1}
+        ids = states(published)
         assert len(ids) == MOST_OPEN
         assert "i5002" in ids
         assert "i5001" not in ids
@@ -244,13 +247,13 @@ def test_of_many_the_most_severe_are_told_and_the_rest_counted() -> None:
     asyncio.run(main())
 
 
-def test_a_group_counts_once_and_is_told_before_its_members() -> None:
+def test_a_group_counts_once_and_is_published_before_its_members() -> None:
     async def main() -> None:
         *members, group = storm(MOST_OPEN + 2)
         judge = Judge(*(one for one in members if one.id != group.id), group)
-        told = await Reader(news_of(judge)).read()
-        assert rules_of(told).open == {"critical": 1}
-        first = told[1]
+        published = await Reader(news_of(judge)).read()
+        assert rules_of(published).open == {"critical": 1}
+        first = published[1]
         assert first.incident.group == "rack=r7"
         assert (first.members_total, len(first.incident.members)) == (MOST_OPEN + 2, MOST_NAMES)
         assert (first.nodes_total, len(first.incident.nodes)) == (MOST_OPEN + 2, MOST_NAMES)
@@ -270,7 +273,7 @@ def test_what_follows_counts_only_while_its_leader_is_muted() -> None:
     asyncio.run(main())
 
 
-def test_who_is_muted_is_told_again_and_does_not_count() -> None:
+def test_who_is_muted_is_published_again_and_does_not_count() -> None:
     async def main() -> None:
         judge = Judge(incident(1), incident(2))
         reader = Reader(news_of(judge))
@@ -278,20 +281,20 @@ def test_who_is_muted_is_told_again_and_does_not_count() -> None:
         mute = Mute(id="s1", kind="silence", reason="a new board", by="ana", until=START + 60)
         judge.mutes["i1"] = mute
         judge.version += 1
-        rules, told = await reader.read()
+        rules, published = await reader.read()
         assert (rules.open, rules.muted) == ({"critical": 1}, 1)
-        assert told.incident.muted_by is not None
-        assert (told.incident.id, told.incident.muted_by.reason) == ("i1", "a new board")
+        assert published.incident.muted_by is not None
+        assert (published.incident.id, published.incident.muted_by.reason) == ("i1", "a new board")
         judge.mutes.clear()
         judge.version += 1
-        rules, told = await reader.read()
+        rules, published = await reader.read()
         assert (rules.open, rules.muted) == ({"critical": 2}, 0)
-        assert told.incident.muted_by is None
+        assert published.incident.muted_by is None
 
     asyncio.run(main())
 
 
-def test_who_has_missed_an_end_begins_anew() -> None:
+def test_who_has_missed_an_end_starts_over() -> None:
     async def main() -> None:
         judge = Judge(*(incident(number) for number in range(1, MOST_CLOSED + 2)))
         news = news_of(judge)
@@ -302,26 +305,26 @@ def test_who_has_missed_an_end_begins_anew() -> None:
         assert await quick.incidents() == {"i1": "closed"}
         for one in list(judge.open):
             judge.change(over(one, START + 2))
-        told = await quick.read()
-        assert not rules_of(told).is_reset
-        assert len(states(told)) == MOST_CLOSED
-        told = await slow.read()
-        assert rules_of(told).is_reset
-        assert len(states(told)) == MOST_CLOSED
-        assert "i1" not in states(told)
+        published = await quick.read()
+        assert not rules_of(published).is_reset
+        assert len(states(published)) == MOST_CLOSED
+        published = await slow.read()
+        assert rules_of(published).is_reset
+        assert len(states(published)) == MOST_CLOSED
+        assert "i1" not in states(published)
 
     asyncio.run(main())
 
 
-def test_what_ended_and_was_forgotten_between_two_looks_makes_all_begin_anew() -> None:
+def test_what_ended_and_was_forgotten_between_two_polls_restarts_all() -> None:
     async def main() -> None:
         judge = Judge(incident(1))
         reader = Reader(news_of(judge))
         await reader.read()
         judge.open.clear()
         judge.version += 1
-        told = await reader.read()
-        assert rules_of(told).is_reset
-        assert states(told) == {}
+        published = await reader.read()
+        assert rules_of(published).is_reset
+        assert states(published) == {}
 
     asyncio.run(main())

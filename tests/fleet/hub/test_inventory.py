@@ -203,16 +203,16 @@ def test_a_write_that_fails_changes_nothing(tmp_path: Path) -> None:
     file.close()
 
 
-def test_a_file_that_somebody_has_locked_is_told(
+def test_a_file_that_somebody_has_locked_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("accelwatch.system.files.sqlite_files.WAIT_S", 0.01)
     file = InventoryFile(tmp_path)
     other = sqlite3.connect(tmp_path / FILE, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    with pytest.raises(InventoryError, match="cannot be written: database is locked") as told:
+    with pytest.raises(InventoryError, match="cannot be written: database is locked") as raised:
         file.write(Changes(updated={"a": expected()}))
-    assert not isinstance(told.value, DamagedError)
+    assert not isinstance(raised.value, DamagedError)
     other.execute("ROLLBACK")
     other.close()
     file.write(Changes(updated={"a": expected()}))
@@ -220,17 +220,17 @@ def test_a_file_that_somebody_has_locked_is_told(
     file.close()
 
 
-def test_a_file_of_another_version_is_told_and_left_alone(tmp_path: Path) -> None:
+def test_a_file_of_another_version_is_reported_and_left_alone(tmp_path: Path) -> None:
     other = sqlite3.connect(tmp_path / FILE)
     other.execute(f"PRAGMA user_version={VERSION + 1}")
     other.close()
-    with pytest.raises(InventoryError) as told:
+    with pytest.raises(InventoryError) as raised:
         InventoryFile(tmp_path)
-    assert not isinstance(told.value, DamagedError)
+    assert not isinstance(raised.value, DamagedError)
     text = (
         f"{tmp_path / FILE}: cannot keep the inventory: written by another version ({VERSION + 1})"
     )
-    assert str(told.value) == text
+    assert str(raised.value) == text
 
 
 def test_a_file_that_is_no_database_is_damaged(tmp_path: Path) -> None:
@@ -277,7 +277,7 @@ def test_a_row_that_is_damaged_inside_is_left_out(
     again.close()
 
 
-def test_any_thread_may_write_and_a_closed_file_is_told(tmp_path: Path) -> None:
+def test_any_thread_may_write_and_a_closed_file_is_reported(tmp_path: Path) -> None:
     file = InventoryFile(tmp_path)
     thread = threading.Thread(target=file.write, args=(Changes(updated={"a": expected()}),))
     thread.start()

@@ -68,7 +68,7 @@ def test_a_hub_that_gets_the_lease_starts_and_says_so(
     assert caplog.messages == ["rules are evaluated here from now on"]
 
 
-def test_a_hub_that_has_the_lease_from_the_beginning_says_nothing(
+def test_a_hub_that_has_the_lease_from_the_start_says_nothing(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     rules = Rules()
@@ -84,7 +84,7 @@ def test_a_hub_without_rules_starts_nothing() -> None:
     assert rules.calls == []
 
 
-def test_a_hub_that_has_lost_the_lease_stops_before_it_asks_for_it_again(
+def test_a_hub_that_has_lost_the_lease_stops_before_it_requests_it_again(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     rules = Rules()

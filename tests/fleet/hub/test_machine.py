@@ -17,8 +17,8 @@ from support.fleet.manual_fleet import Bench
 from support.machines import composed as machines
 
 
-def test_an_agent_tells_its_hub_which_machine_it_runs_on() -> None:
-    told = msgspec.structs.replace(
+def test_an_agent_reports_which_machine_it_runs_on() -> None:
+    reported = msgspec.structs.replace(
         machines.snapshot(), host="gpu7.example.org", boot_time=1_795_300_000.0, system_uuid="u7"
     )
     slurm = NodeObservation(
@@ -26,13 +26,13 @@ def test_an_agent_tells_its_hub_which_machine_it_runs_on() -> None:
     )
 
     async def main() -> None:
-        async with agent(told) as one, hub(one.address) as running:
+        async with agent(reported) as one, hub(one.address) as running:
             await running.devices(one.address, 8)
             known = machine_of(running.hub.fleet.nodes[one.address])
             assert known == Machine(
                 node=one.address,
                 host="gpu7.example.org",
-                boot_id=told.boot_id,
+                boot_id=reported.boot_id,
                 system_uuid="u7",
                 boot_time=1_795_300_000.0,
             )
@@ -42,7 +42,7 @@ def test_an_agent_tells_its_hub_which_machine_it_runs_on() -> None:
     asyncio.run(main())
 
 
-def test_of_a_node_that_was_never_heard_nothing_is_known() -> None:
+def test_of_a_node_that_never_answered_nothing_is_known() -> None:
     bench = Bench("n1")
     known = machine_of(bench.fleet.nodes["n1"])
     assert known == Machine(node="n1")
@@ -50,9 +50,9 @@ def test_of_a_node_that_was_never_heard_nothing_is_known() -> None:
     assert isinstance(prove(known, [known], [seen], {}), Denial)
 
 
-def test_what_the_latest_agent_tells_counts() -> None:
+def test_what_the_latest_agent_reports_counts() -> None:
     bench = Bench("n1")
-    bench.tell("n1", machines.view(0))
+    bench.report("n1", machines.view(0))
     node = bench.fleet.nodes["n1"]
     (source,) = node.sources.values()
     assert machine_of(node).boot_id == source.boot_id == machines.snapshot().boot_id
@@ -60,21 +60,28 @@ def test_what_the_latest_agent_tells_counts() -> None:
     assert machine_of(node) == Machine(node="n1")
 
 
-def told(host: str, arrived: float | None) -> SimpleNamespace:
+def source_of(host: str, arrived: float | None) -> SimpleNamespace:
     return SimpleNamespace(
         host_name=host, arrived=arrived, boot_id=f"b-{host}", system_uuid="u", boot_time=5.0
     )
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_of_several_agents_the_one_heard_last_counts(order: int) -> None:
-    sources = [told("old", 1.0), told("new", 2.0), told("", 9.0), told("silent", None)][::order]
+def test_of_several_agents_the_last_to_answer_counts(order: int) -> None:
+    sources = [
+        source_of("old", 1.0),
+        source_of("new", 2.0),
+        source_of("", 9.0),
+        source_of("silent", None),
+    ][::order]
     node = SimpleNamespace(name="n1", sources=dict(enumerate(sources)))
     assert machine_of(cast(Node, node)) == Machine(
         node="n1", host="new", boot_id="b-new", system_uuid="u", boot_time=5.0
     )
 
 
-def test_an_agent_heard_at_the_beginning_of_time_was_heard() -> None:
-    node = SimpleNamespace(name="n1", sources={0: told("first", 0.0), 1: told("later", 0.5)})
+def test_an_answer_at_time_zero_is_an_answer() -> None:
+    node = SimpleNamespace(
+        name="n1", sources={0: source_of("first", 0.0), 1: source_of("later", 0.5)}
+    )
     assert machine_of(cast(Node, node)).host == "later"

@@ -23,7 +23,7 @@ class Site:
         self.muting = Muting()
         self.muted = MutedTargets(self.bench.fleet, lambda: self.muting)
         for node in self.bench.targets:
-            self.bench.tell(node, machines.view(0))
+            self.bench.report(node, machines.view(0))
         self.bench.clock.advance(DOWN_S)
 
     def add(self, source: Silence | Maintenance) -> None:
@@ -58,7 +58,7 @@ def test_a_node_is_muted_from_its_acknowledgement_until_it_answers_again() -> No
     asyncio.run(site.bench.fleet.acknowledge("n1"))
     assert site.series() == ["n1"]
     site.bench.clock.advance(DOWN_S)
-    site.bench.tell("n1", machines.view(0))
+    site.bench.report("n1", machines.view(0))
     assert site.series() == []
 
 

@@ -98,7 +98,7 @@ def test_a_node_that_was_never_seen_stays_so_whatever_happens() -> None:
         (2, 110.1, NodeState.DOWN),
     ],
 )
-def test_a_node_known_from_before_has_until_these_times_to_be_heard_again(
+def test_a_node_known_from_before_has_until_these_times_to_answer_again(
     broken: int, now: float, state: NodeState
 ) -> None:
     one, sources = node("", "", expected=EXPECTED)
@@ -134,7 +134,7 @@ def test_a_source_far_behind_the_newest_has_no_devices_in_the_node(
     assert silent.arrived is None
 
 
-def test_the_source_that_is_believed_most_is_asked_first() -> None:
+def test_the_source_that_is_trusted_most_is_queried_first() -> None:
     one, (first, second) = node("all-smi", "dcgm-exporter")
     arrive(first, 100.0, power(1.0))
     arrive(second, 100.0, power(2.0))
@@ -153,10 +153,10 @@ def test_a_device_comes_from_the_source_that_has_it_and_the_host_too() -> None:
     arrive(first, 100.0, power(1.0, 0))
     arrive(second, 100.0, power(2.0, 1), host)
     one.gather(lambda _: 0)
-    told = one.host
-    assert told is not None
-    assert told is second.host
-    assert one.origin(told) is second
+    shown = one.host
+    assert shown is not None
+    assert shown is second.host
+    assert one.origin(shown) is second
     by_index = {held.device.index: held for held in one.devices.values()}
     assert (one.origin(by_index[0]), one.origin(by_index[1])) == (first, second)
     assert one.origin(ReadDevice(power(1.0, 0))) is None

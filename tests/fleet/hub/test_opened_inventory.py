@@ -29,7 +29,7 @@ def ended(opened: Opened) -> None:
         os.close(opened.lock)
 
 
-def test_without_a_folder_there_is_nothing_to_know_and_nothing_to_tell() -> None:
+def test_without_a_folder_there_is_nothing_to_know_and_nothing_to_report() -> None:
     opened = open_inventory(None)
     assert (opened.expected, opened.problem, opened.lock) == ({}, "", None)
     ended(opened)
@@ -78,7 +78,7 @@ def test_where_an_older_hub_is_its_inventory_is_read(folder: Path) -> None:
     ended(first)
 
 
-def test_where_another_hub_is_and_nothing_can_be_read_that_is_said(folder: Path) -> None:
+def test_where_another_hub_is_and_nothing_can_be_read_that_is_reported(folder: Path) -> None:
     first = open_inventory(folder)
     (folder / FILE).write_bytes(b"no database")
     second = open_inventory(folder)
@@ -104,7 +104,7 @@ def test_an_emptied_file_is_damaged_and_not_new(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("before", [0, 2])
-def test_a_damaged_file_is_set_aside_and_a_new_one_begun(
+def test_a_damaged_file_is_set_aside_and_a_new_one_started(
     folder: Path, before: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     names = [f"{FILE}.damaged", f"{FILE}.damaged-2", f"{FILE}.damaged-3"]

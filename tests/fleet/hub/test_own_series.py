@@ -15,17 +15,17 @@ from support.fleet.manual_fleet import THRESHOLDS
 from support.machines import composed as machines
 
 
-def test_failures_are_told_of_each_target_of_a_node() -> None:
+def test_failures_are_reported_of_each_target_of_a_node() -> None:
     fleet = Fleet(ManualClock(wall=machines.NOW), THRESHOLDS, None)
     ours, theirs = targets_of(["n1:9877", "n1:9400"])
     fleet.set_targets([ours, theirs])
     for _ in range(3):
         fleet.fail(theirs.key, TargetFault(Reason.CONNECT, "refused"))
 
-    async def told() -> dict[Series, Number]:
+    async def current_series() -> dict[Series, Number]:
         async with Turns().walk() as walk:
             return await own_series(fleet, Totals(), walk)
 
-    found = asyncio.run(told())
+    found = asyncio.run(current_series())
     assert found["fleet_target_failures_total", "n1", "n1:9400"] == 3
     assert found["fleet_target_failures_total", "n1", "n1:9877"] == 0

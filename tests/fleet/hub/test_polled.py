@@ -139,10 +139,10 @@ def test_counters_that_grow_are_events_although_the_device_is_the_same() -> None
     assert event.event.code == "79"
 
 
-def test_the_past_of_polled_devices_is_what_they_told_first_in_a_step() -> None:
+def test_the_history_of_polled_devices_is_what_they_reported_first_in_a_step() -> None:
     bench = polled()
-    told = [(float(step), float(step) + 0.5) for step in range(1, 4)]
-    for first, second in told:
+    steps = [(float(step), float(step) + 0.5) for step in range(1, 4)]
+    for first, second in steps:
         poll(bench, power(first), power(-1.0, 1))
         bench.clock.advance(5)
         poll(bench, power(second), power(7.0, 1))

@@ -34,16 +34,16 @@ SHOWN = {"summary": "ECC of the other exporter", "description": "many"}
 async def _until(there: Alertmanager, right: Any, **labels: str) -> Any:
     """What it knows of alerts with these labels, once it is right."""
     async with asyncio.timeout(60):
-        while not right(told := await there.alerts(**labels)):
+        while not right(received := await there.alerts(**labels)):
             await asyncio.sleep(0.05)
-    return told
+    return received
 
 
 def _rules_of(running: Running) -> list[tuple[str, ...]]:
     return [one.rules for one in running.hub.rules.open] if running.hub.rules else []
 
 
-def test_incidents_arrive_change_in_place_and_end_and_others_alerts_come_in(
+def test_incidents_arrive_change_and_end_and_others_alerts_come_in(
     tmp_path: Path,
 ) -> None:
     """One incident: the hub's own finding, made worse by somebody else's alert, and both ends."""
@@ -94,7 +94,7 @@ def test_incidents_arrive_change_in_place_and_end_and_others_alerts_come_in(
             assert "pushed" in [one.source for one in incident.evidence]
             (worse,) = await _until(
                 there,
-                lambda told: told and told[0]["annotations"]["severity"] == "critical",
+                lambda received: received and received[0]["annotations"]["severity"] == "critical",
                 incident=active["labels"]["incident"],
             )
             assert worse["fingerprint"] == active["fingerprint"]
@@ -107,7 +107,9 @@ def test_incidents_arrive_change_in_place_and_end_and_others_alerts_come_in(
             await running.until(lambda: _rules_of(running) == [("gpu.told",)])
             await there.post_alert(other, annotations=SHOWN, endsAt="2020-01-01T00:00:00Z")
             await running.until(lambda: _rules_of(running) == [])
-            await _until(there, lambda told: not told, incident=active["labels"]["incident"])
+            await _until(
+                there, lambda received: not received, incident=active["labels"]["incident"]
+            )
             assert len(running.hub.fleet.evidence) == 0
 
     asyncio.run(scenario())

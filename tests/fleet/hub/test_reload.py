@@ -37,14 +37,14 @@ def test_targets_thresholds_and_ways_to_read_change(tmp_path: Path) -> None:
     async def main() -> None:
         async with agent() as one, agent() as two, hub(one.address) as running:
             await running.devices(one.address, 8)
-            began = running.source(one.address)
+            source = running.source(one.address)
             file.write_text(
                 f"targets:\n  static: ['{one.address}', '{two.address}']\n"
                 "state: {stale_after: 20s}\n"
             )
             await read_again(running.server, _reading(file))
             await running.devices(two.address, 8)
-            assert running.source(one.address) is began
+            assert running.source(one.address) is source
             assert running.mode(one.address) == "stream"
             assert running.hub.fleet.thresholds.stale_s == 20
             file.write_text(f"targets: {{static: '{two.address}'}}\nscrape: {{mode: poll}}\n")
@@ -65,7 +65,7 @@ def test_a_bad_file_changes_nothing_and_names_the_line(
     async def main() -> None:
         async with agent() as one, hub(one.address) as running:
             await running.devices(one.address, 8)
-            for text, told in (
+            for text, message in (
                 (BAD, f"{file}:2: targets.static"),
                 ("target: x\n", f"{file}:1: target: unknown key; did you mean targets?"),
                 ("{", f"{file}:"),
@@ -76,7 +76,7 @@ def test_a_bad_file_changes_nothing_and_names_the_line(
                 caplog.clear()
                 with caplog.at_level(logging.ERROR):
                     await read_again(running.server, _reading(file))
-                assert told in caplog.text
+                assert message in caplog.text
                 assert "stays in force" in caplog.text
                 assert 'last_reload_successful{config="hub"} 0' in await running.get("/metrics")
             one.feed.put(machines.snapshot(machines.view(0)))
@@ -89,7 +89,7 @@ def test_a_bad_file_changes_nothing_and_names_the_line(
 
 
 @pytest.mark.parametrize("text", ["", "# soon\n", "{}\n", "rules:\n"])
-def test_a_file_that_is_empty_for_a_moment_changes_nothing(
+def test_a_file_that_is_briefly_empty_changes_nothing(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, text: str
 ) -> None:
     file, rules = tmp_path / "hub.yaml", tmp_path / "rules.yaml"
@@ -113,7 +113,7 @@ def test_a_file_that_is_empty_for_a_moment_changes_nothing(
     asyncio.run(main())
 
 
-def test_rules_that_are_taken_out_are_told(
+def test_rules_that_are_taken_out_are_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     file, rules = tmp_path / "hub.yaml", tmp_path / "rules.yaml"
@@ -127,14 +127,14 @@ def test_rules_that_are_taken_out_are_told(
             file.write_text("log: {level: info}\n")
             await read_again(running.server, _reading(file))
             assert running.hub.rules is None
-            told = "the configuration has no rules any more: no rule is evaluated any more"
-            assert told in [record.getMessage() for record in caplog.records]
+            message = "the configuration has no rules any more: no rule is evaluated any more"
+            assert message in [record.getMessage() for record in caplog.records]
 
     with caplog.at_level(logging.WARNING):
         asyncio.run(main())
 
 
-def test_what_only_a_restart_changes_is_told(
+def test_what_only_a_restart_changes_is_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     file = tmp_path / "hub.yaml"
@@ -220,7 +220,7 @@ def test_a_hub_that_follows_nobody_says_so(caplog: pytest.LogCaptureFixture) -> 
 RULES = "version: 1\nrules: [{id: gpu.lost, title: lost, when: 'state == \"lost\"'}]\n"
 
 
-def test_agents_are_told_whether_the_hub_tells_people(tmp_path: Path) -> None:
+def test_agents_are_sent_whether_the_hub_notifies(tmp_path: Path) -> None:
     file, rules = tmp_path / "hub.yaml", tmp_path / "rules.yaml"
     rules.write_text(RULES)
 
@@ -228,16 +228,16 @@ def test_agents_are_told_whether_the_hub_tells_people(tmp_path: Path) -> None:
         async with agent() as one, hub(one.address) as running:
             await running.devices(one.address, 8)
             assert one.presence.silent_s is None
-            begin = f"targets: {{static: '{one.address}'}}\nrules: {{files: [{rules}]}}\n"
+            initial = f"targets: {{static: '{one.address}'}}\nrules: {{files: [{rules}]}}\n"
             # Rules alone wake nobody.
-            file.write_text(begin)
+            file.write_text(initial)
             await read_again(running.server, _reading(file))
             assert one.presence.silent_s is None
             sink = "{name: a, type: webhook, options: {url: 'http://127.0.0.1:1/'}}"
-            file.write_text(f"{begin}alerts: {{sinks: [{sink}]}}\n")
+            file.write_text(f"{initial}alerts: {{sinks: [{sink}]}}\n")
             await read_again(running.server, _reading(file))
             await running.until(lambda: one.presence.silent_s == 0.0)
-            file.write_text(begin)
+            file.write_text(initial)
             await read_again(running.server, _reading(file))
             await running.until(lambda: bool(one.presence.silent_s))
 

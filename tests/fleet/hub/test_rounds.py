@@ -17,10 +17,10 @@ def test_polls_spread_over_the_interval_a_few_at_a_time(targets: int, most: int)
 def test_a_target_keeps_its_round_and_the_interval() -> None:
     rounds = Rounds()
     rounds.targets = 700
-    moment = begin = rounds.any(1000.0, 5.0)
+    now = first = rounds.any(1000.0, 5.0)
     for turn in range(1, 50):
-        moment = rounds.nearest(moment + 5.0, 5.0)
-        assert moment == pytest.approx(begin + 5.0 * turn)
+        now = rounds.nearest(now + 5.0, 5.0)
+        assert now == pytest.approx(first + 5.0 * turn)
 
 
 def test_more_targets_make_more_rounds_without_a_pause() -> None:

@@ -15,7 +15,7 @@ FIRST, SECOND = machines.device(0), machines.device(1)
 @pytest.fixture(scope="module")
 def bench() -> Iterator[Bench]:
     made = Bench("n1:9835", "n2:9835")
-    made.tell(list(made.targets)[1], machines.view(0), machines.view(1))
+    made.report(list(made.targets)[1], machines.view(0), machines.view(1))
     yield made
     made.fleet.close()
 
@@ -65,7 +65,7 @@ def test_the_first_label_that_is_known_counts(bench: Bench) -> None:
 
 def test_a_device_without_a_uuid_is_nobody_s_uuid() -> None:
     made = Bench("n1")
-    made.tell("n1", machines.view(0, device=machines.device(0, uuid=None)))
+    made.report("n1", machines.view(0, device=machines.device(0, uuid=None)))
     assert of(made, uuid="") is None
     assert of(made, uuid="None") is None
     made.fleet.close()

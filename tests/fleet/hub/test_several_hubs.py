@@ -143,7 +143,7 @@ def test_a_hub_that_cannot_start_to_lead_leaves_the_lease_and_tries_again_whole(
     asyncio.run(play())
 
 
-def test_without_the_database_nothing_is_evaluated_and_that_is_told(tmp_path: Path) -> None:
+def test_without_the_database_nothing_is_evaluated_and_that_is_reported(tmp_path: Path) -> None:
     settings = HubSettings(
         rules=RULES,
         journal=JournalSettings(postgresql=Database(hosts=("127.0.0.1:9",), tls=False)),
@@ -162,7 +162,7 @@ def hub_without_database(folder: Path, rules: RuleSettings) -> Hub:
     return Hub(HubSettings(rules=rules, journal=journal), SystemClock(), None, folder)
 
 
-def test_a_hub_that_waits_builds_its_rules_once_and_then_only_asks(
+def test_a_hub_that_waits_builds_its_rules_once_and_then_only_polls(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     built: list[Fleet] = []
@@ -210,10 +210,10 @@ def test_a_hub_that_will_wait_refuses_rules_that_it_could_not_evaluate(tmp_path:
         (Database(hosts=("db",), user=""), "postgresql.user", "is empty"),
     ],
 )
-def test_settings_that_do_not_fit_are_told(settings: Database, key: str, text: str) -> None:
-    ((found, told),) = mistakes(JournalSettings(postgresql=settings))
+def test_settings_that_do_not_fit_are_reported(settings: Database, key: str, text: str) -> None:
+    ((found, message),) = mistakes(JournalSettings(postgresql=settings))
     assert found == key
-    assert text in told
+    assert text in message
 
 
 @pytest.mark.parametrize("host", ["db", "db:5433", "2001:db8::7", "[2001:db8::7]:5433", "/run/pg"])

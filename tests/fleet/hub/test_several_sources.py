@@ -27,7 +27,7 @@ def only(values: dict[Series, Number]) -> DeviceView:
 def test_a_known_node_is_down_only_when_none_of_its_sources_can_be_reached(tmp_path: Path) -> None:
     async def main() -> None:
         first = Bench("a", folder=tmp_path)
-        first.tell("a", machines.view(0))
+        first.report("a", machines.view(0))
         await first.fleet.flush()
         first.fleet.close()
         bench = Bench("a", folder=tmp_path)
@@ -46,7 +46,7 @@ def test_a_known_node_is_down_only_when_none_of_its_sources_can_be_reached(tmp_p
 async def acknowledged() -> Bench:
     """A node that was last heard 40 seconds ago, and taken note of as down."""
     bench = Bench("a")
-    bench.tell("a", machines.view(0))
+    bench.report("a", machines.view(0))
     bench.clock.advance(40)
     await bench.fleet.acknowledge("a")
     assert note(bench) == bench.clock.wall()
@@ -88,7 +88,7 @@ def test_ticks_that_are_missing_are_a_gap_and_far_too_many_another_stream(
     step: int, gaps: int, restarts: int
 ) -> None:
     bench = Bench("a")
-    bench.tell("a", machines.view(0))
+    bench.report("a", machines.view(0))
     source = bench.fleet.source(bench.targets["a"].key)
     assert source is not None
     source.start_stream()
@@ -119,7 +119,7 @@ def test_history_is_of_all_sources_of_a_node() -> None:
 
 def test_the_age_of_a_node_is_that_of_its_last_news() -> None:
     bench = Bench("a", "b")
-    bench.tell("a", machines.view(0))
+    bench.report("a", machines.view(0))
     bench.clock.advance(7)
     now = bench.clock.monotonic()
     assert bench.fleet.nodes["a"].age_s(now) == 7.0

@@ -100,8 +100,8 @@ def test_maintenance_mutes_its_nodes_and_names_those_that_are_not_known(
 ) -> None:
     async def scenario() -> None:
         async with judged(rules, state_dir=tmp_path) as (running, node):
-            asked = {"nodes": [node, "n[8-9]"], "for": "1h", "reason": "BIOS"}
-            answer = await running.post(MAINTENANCE, json=asked)
+            silence = {"nodes": [node, "n[8-9]"], "for": "1h", "reason": "BIOS"}
+            answer = await running.post(MAINTENANCE, json=silence)
             window = answer["maintenance"]
             assert answer["unknown"] == ["n8", "n9"]
             assert (window["id"], window["nodes"], window["mutes"]) == ("m2", [node, "n[8-9]"], 1)
@@ -122,8 +122,8 @@ def test_maintenance_mutes_its_nodes_and_names_those_that_are_not_known(
             assert (await running.get("/v1/incidents/i1"))["muted_by"]["id"] == "slurm:bios"
             (listed,) = (await running.get(MAINTENANCE))["maintenance"]
             assert (listed["id"], listed["mutes"]) == ("slurm:bios", 1)
-            said = await delete(running, f"{MAINTENANCE}/slurm:bios", 400)
-            assert "kept by the scheduler" in said
+            text = await delete(running, f"{MAINTENANCE}/slurm:bios", 400)
+            assert "kept by the scheduler" in text
 
     played(scenario)
 
@@ -133,17 +133,17 @@ def test_a_label_that_is_misspelt_is_refused_and_one_that_nothing_has_is_named(
 ) -> None:
     async def scenario() -> None:
         async with judged(rules, state_dir=tmp_path) as (running, node):
-            asked = {"matchers": [f"nod={node}"], "for": "1h", "reason": "x"}
-            said = await running.post(SILENCES, 400, json=asked)
-            assert "nothing here has a label 'nod'; did you mean node?" in said
-            asked["matchers"] = [f"node={node}", "zone=west"]
-            assert (await running.post(SILENCES, json=asked))["unknown"] == ["zone"]
+            silence = {"matchers": [f"nod={node}"], "for": "1h", "reason": "x"}
+            text = await running.post(SILENCES, 400, json=silence)
+            assert "nothing here has a label 'nod'; did you mean node?" in text
+            silence["matchers"] = [f"node={node}", "zone=west"]
+            assert (await running.post(SILENCES, json=silence))["unknown"] == ["zone"]
             targets = [
                 msgspec.structs.replace(source.target, labels={"zone": "east"})
                 for source in running.hub.fleet.nodes[node].sources.values()
             ]
             running.hub.fleet.set_targets(targets)
-            assert (await running.post(SILENCES, json=asked))["unknown"] == []
+            assert (await running.post(SILENCES, json=silence))["unknown"] == []
 
     played(scenario)
 
@@ -152,11 +152,11 @@ def test_a_label_that_is_misspelt_is_refused_and_one_that_nothing_has_is_named(
 def test_how_long_a_silence_lasts_has_a_unit(rules: RuleSettings, lasts: str, code: int) -> None:
     async def scenario() -> None:
         async with judged(rules) as (running, node):
-            asked = {"matchers": [f"node={node}"], "for": lasts, "reason": "x"}
-            said = await running.post(SILENCES, code, json=asked)
+            silence = {"matchers": [f"node={node}"], "for": lasts, "reason": "x"}
+            text = await running.post(SILENCES, code, json=silence)
             number = lasts.strip()
             hint = f"'{number}' has no unit; write {number}m, {number}h or {number}d"
-            assert code == 200 or hint in said
+            assert code == 200 or hint in text
 
     played(scenario)
 
@@ -193,8 +193,8 @@ def test_a_person_writes_into_an_incident(tmp_path: Path, rules: RuleSettings) -
             assert (last["kind"], last["text"]) == ("note", "board ordered")
             assert last["actor"] == "ben (unverified)"
             for other in ("i99", "i1/x"):
-                said = await running.post(f"/v1/incidents/{other}/note", 404, json={"text": "x"})
-                assert "that can be written into" in said
+                text = await running.post(f"/v1/incidents/{other}/note", 404, json={"text": "x"})
+                assert "that can be written into" in text
             await running.get(path, 405)
 
     played(scenario)
@@ -219,10 +219,14 @@ def test_who_has_a_password_is_believed_and_others_are_not_admitted(rules: RuleS
 def test_a_hub_open_to_all_and_a_page_in_a_browser_change_nothing(rules: RuleSettings) -> None:
     async def scenario() -> None:
         async with hub(rules=rules) as running:
-            told = await running.post(SILENCES, 403, json=SWAP, headers={"Origin": "http://evil"})
-            assert "browser" in told
-            told = await delete(running, f"{SILENCES}/s1", 403, headers={"Origin": "http://evil"})
-            assert "browser" in told
+            refusal = await running.post(
+                SILENCES, 403, json=SWAP, headers={"Origin": "http://evil"}
+            )
+            assert "browser" in refusal
+            refusal = await delete(
+                running, f"{SILENCES}/s1", 403, headers={"Origin": "http://evil"}
+            )
+            assert "browser" in refusal
         async with hub(
             rules=rules, web=Web(listen_address=("0.0.0.0:0",), listen_any=True)
         ) as running:
@@ -321,11 +325,11 @@ REFUSED: list[tuple[str, Any, str]] = [
 ]
 
 
-def test_what_makes_no_sense_is_told(rules: RuleSettings) -> None:
+def test_what_makes_no_sense_is_reported(rules: RuleSettings) -> None:
     async def scenario() -> None:
         async with hub(rules=rules) as running:
-            for path, body, says in REFUSED:
-                assert says in await running.post(path, 400, json=body)
+            for path, body, message in REFUSED:
+                assert message in await running.post(path, 400, json=body)
             assert not (await running.get(SILENCES))["silences"]
             assert not (await running.get(MAINTENANCE))["maintenance"]
 
@@ -336,15 +340,15 @@ def test_bodies_that_are_none_are_refused(rules: RuleSettings) -> None:
     async def scenario() -> None:
         async with hub(rules=rules) as running:
             json = {"Content-Type": "application/json"}
-            said = await running.post(SILENCES, 400, data=b"{", headers=json)
-            assert "invalid body" in said
-            said = await running.post(SILENCES, 400, data=b"\xff\xfe", headers=json)
-            assert "invalid body" in said
-            said = await running.post(SILENCES, 415, data={"reason": "a form"})
-            assert "application/json" in said
+            text = await running.post(SILENCES, 400, data=b"{", headers=json)
+            assert "invalid body" in text
+            text = await running.post(SILENCES, 400, data=b"\xff\xfe", headers=json)
+            assert "invalid body" in text
+            text = await running.post(SILENCES, 415, data={"reason": "a form"})
+            assert "application/json" in text
             await running.post(SILENCES, 413, data=b" " * 65_537, headers=json)
-            said = await running.post(f"{SILENCES}?for=2h", 400, json=SWAP)
-            assert "this page takes none" in said
+            text = await running.post(f"{SILENCES}?for=2h", 400, json=SWAP)
+            assert "this page takes none" in text
             await running.get(f"{SILENCES}/s1", 405)
 
     played(scenario)

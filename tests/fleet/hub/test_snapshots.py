@@ -15,7 +15,7 @@ HOST = machines.device(0, id="host:a", name="host", kind=DeviceKind.HOST)
 JOB = Owner(kind="job", job_id="7", user="ada")
 
 
-def test_a_node_that_told_nothing_is_empty() -> None:
+def test_a_node_that_reported_nothing_is_empty() -> None:
     bench = Bench("a")
     shot = snapshot_of(bench.fleet, bench.fleet.nodes["a"])
     assert (shot.host, shot.time, shot.version, shot.boot_id) == ("a", machines.NOW, "", "")
@@ -23,26 +23,30 @@ def test_a_node_that_told_nothing_is_empty() -> None:
     assert (shot.backends, shot.events, shot.errors) == ((), (), ())
 
 
-def test_a_node_is_shown_as_it_told() -> None:
+def test_a_node_is_shown_as_it_reported() -> None:
     bench = Bench("a")
-    told = machines.snapshot()
-    bench.tell("a", machines.view(1), machines.view(0), machines.view(0, device=HOST))
+    reported = machines.snapshot()
+    bench.report("a", machines.view(1), machines.view(0), machines.view(0, device=HOST))
     bench.clock.advance(1)
     shot = snapshot_of(bench.fleet, bench.fleet.nodes["a"])
     assert (shot.host, shot.time) == ("a", machines.NOW + 1)
-    assert (shot.version, shot.boot_id, shot.interval_s) == (told.version, told.boot_id, 1.0)
+    assert (shot.version, shot.boot_id, shot.interval_s) == (
+        reported.version,
+        reported.boot_id,
+        1.0,
+    )
     assert [one.device.index for one in shot.devices] == [0, 1]
     assert shot.node is not None
     assert shot.node.device == HOST
     assert shot.node.sample_age_s is None
     assert shot.backends == machines.snapshot(*[machines.view(0)] * 3).backends
-    assert shot.errors == told.errors
+    assert shot.errors == reported.errors
 
 
 def test_a_device_that_is_gone_is_a_lost_row() -> None:
     bench = Bench("a")
-    bench.tell("a", machines.view(0), machines.view(1))
-    bench.tell("a", machines.view(1))
+    bench.report("a", machines.view(0), machines.view(1))
+    bench.report("a", machines.view(1))
     gone, here = snapshot_of(bench.fleet, bench.fleet.nodes["a"]).devices
     assert (gone.device, gone.state, gone.health) == (
         machines.device(0),
@@ -55,7 +59,7 @@ def test_a_device_that_is_gone_is_a_lost_row() -> None:
     assert here.state is DeviceState.OK
 
 
-def test_events_of_the_node_are_told_with_it() -> None:
+def test_events_of_the_node_are_reported_with_it() -> None:
     bench = Bench("a", "b")
     counts = (EventCount(code="xid_79", category="bus", total=1, last_time=machines.NOW - 5),)
     for node in "ab":
@@ -69,7 +73,7 @@ def test_events_of_the_node_are_told_with_it() -> None:
 def test_a_device_is_shown_with_our_times(ahead_s: float) -> None:
     bench = Bench("a")
     now = machines.NOW + ahead_s
-    told = machines.view(
+    reported = machines.view(
         0,
         state=DeviceState.DEGRADED,
         state_since=now - 60.0,
@@ -78,11 +82,11 @@ def test_a_device_is_shown_with_our_times(ahead_s: float) -> None:
         health_reasons=("hot",),
         owners=(JOB,),
     )
-    bench.fleet.read(bench.targets["a"].key, [told], now, 5.0)
+    bench.fleet.read(bench.targets["a"].key, [reported], now, 5.0)
     bench.clock.advance(1)
     (shown,) = snapshot_of(bench.fleet, bench.fleet.nodes["a"]).devices
     assert shown == msgspec.structs.replace(
-        told, state_since=machines.NOW - 60.0, sample_time=machines.NOW - 2.0, sample_age_s=3.0
+        reported, state_since=machines.NOW - 60.0, sample_time=machines.NOW - 2.0, sample_age_s=3.0
     )
 
 

@@ -79,7 +79,7 @@ def refused(source: TargetSource, message: object, size: int = 100) -> tuple[str
     return fault.value.reason, str(fault.value)
 
 
-def test_a_source_that_told_nothing_knows_nothing() -> None:
+def test_a_source_that_reported_nothing_knows_nothing() -> None:
     source = new_source()
     assert (source.dialect, source.version, source.boot_id, source.mode) == ("", "", "", "")
     assert (source.connected, source.fault, source.arrived, source.opening) == (
@@ -95,17 +95,17 @@ def test_a_source_that_told_nothing_knows_nothing() -> None:
     assert (source.devices, source.host, source.events, source.rejected) == ({}, None, [], {})
 
 
-def test_a_stream_begins_with_a_hello() -> None:
+def test_a_stream_starts_with_a_hello() -> None:
     for message in (layout(), tick(1), RawBackends()):
         source = new_source()
-        told = (Reason.GARBAGE, "the stream does not start with our hello")
-        assert refused(source, message) == told
+        fault = (Reason.GARBAGE, "the stream does not start with our hello")
+        assert refused(source, message) == fault
     source = greeted()
     source.start_stream()
     assert refused(source, layout())[0] == Reason.GARBAGE
 
 
-def test_a_hello_tells_who_speaks() -> None:
+def test_a_hello_reports_who_speaks() -> None:
     source = new_source()
     hello = Hello(version="v" * 65, host="a", boot_id="b" * 65, interval_s=2.0)
     assert take(source, hello) is False
@@ -114,7 +114,7 @@ def test_a_hello_tells_who_speaks() -> None:
     assert source.connected is False
 
 
-def test_a_hello_tells_of_which_machine() -> None:
+def test_a_hello_reports_which_machine() -> None:
     source = new_source()
     assert (source.host_name, source.boot_time, source.system_uuid) == ("", None, "")
     take(source, Hello(version="1", host="h" * 256, boot_time=7.0, system_uuid="u" * 65))
@@ -122,12 +122,12 @@ def test_a_hello_tells_of_which_machine() -> None:
     assert source.system_uuid == "u" * 64
 
 
-@pytest.mark.parametrize("told", [None, -1.0, math.nan, math.inf, 253_402_300_800.0])
-def test_a_moment_of_a_boot_that_is_none_is_not_taken(told: float | None) -> None:
+@pytest.mark.parametrize("reported", [None, -1.0, math.nan, math.inf, 253_402_300_800.0])
+def test_a_boot_time_that_is_none_is_not_accepted(reported: float | None) -> None:
     source = new_source()
     take(source, Hello(version="1", host="a", boot_time=7.0))
     source.start_stream()
-    take(source, Hello(version="1", host="a", boot_time=told))
+    take(source, Hello(version="1", host="a", boot_time=reported))
     assert source.boot_time is None
 
 
@@ -140,7 +140,7 @@ def test_a_stream_of_another_schema_is_refused_by_its_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "taken"),
+    ("reported", "taken"),
     [
         (None, 1.0),
         (0.05, 0.05),
@@ -152,10 +152,10 @@ def test_a_stream_of_another_schema_is_refused_by_its_name() -> None:
         (math.inf, 1.0),
     ],
 )
-def test_an_interval_out_of_bounds_is_a_second(told: float | None, taken: float) -> None:
+def test_an_interval_out_of_bounds_is_a_second(reported: float | None, taken: float) -> None:
     source = new_source()
     source.interval_s = 7.0
-    take(source, Hello(version="1", host="a", interval_s=told))
+    take(source, Hello(version="1", host="a", interval_s=reported))
     assert source.interval_s == taken
 
 
@@ -245,7 +245,7 @@ def test_series_are_bounded() -> None:
     assert refused(source, layout(0, series=(*most, ("power_watts",))))[0] == Reason.TOO_LARGE
 
 
-def test_layouts_without_end_are_refused_and_a_new_stream_may_begin() -> None:
+def test_layouts_without_end_are_refused_and_a_new_stream_may_start() -> None:
     source = greeted()
     for _ in range(2):
         take(source, layout(), size=16 << 20)
@@ -264,8 +264,8 @@ def test_a_series_has_a_name() -> None:
 
 
 def event(number: int) -> Event:
-    told = ErrorEvent(code="xid_79", category=Category.BUS, time=NOW, text="", source="nvml")
-    return Event(sequence=number, event=told)
+    fault_event = ErrorEvent(code="xid_79", category=Category.BUS, time=NOW, text="", source="nvml")
+    return Event(sequence=number, event=fault_event)
 
 
 def test_what_stands_beside_the_numbers_is_kept_with_its_device() -> None:
@@ -351,7 +351,7 @@ def test_an_exposition_replaces_the_devices_before() -> None:
     assert source.host is None
 
 
-def test_a_source_that_was_never_heard_knows_nothing_of_how_it_is_read() -> None:
+def test_a_source_that_never_answered_knows_nothing_of_how_it_is_read() -> None:
     bench = Bench("n1")
     source = bench.fleet.source(bench.targets["n1"].key)
     assert source is not None
@@ -374,20 +374,20 @@ def test_each_change_of_a_state_is_one() -> None:
     take(source, layout())
     restated = []
     for sequence, state in enumerate(("ok", "ok", "lost", "ok", "ok"), start=1):
-        told = msgspec.structs.replace(tick(sequence, 0).devices[0], state=state)
-        take(source, RawTick(sequence=sequence, time=NOW, devices=(told,)))
+        changed = msgspec.structs.replace(tick(sequence, 0).devices[0], state=state)
+        take(source, RawTick(sequence=sequence, time=NOW, devices=(changed,)))
         restated.append(source.restated)
     assert restated == [1, 1, 2, 3, 3]
 
 
 def test_only_a_device_that_is_missing_can_be_acknowledged() -> None:
     bench = Bench("n1")
-    bench.tell("n1", machines.view(0))
+    bench.report("n1", machines.view(0))
     with pytest.raises(UnmetError, match=r"^no device 'x' is missing on n1$"):
         asyncio.run(bench.fleet.acknowledge("n1", "x"))
 
 
-def test_only_of_one_that_never_answered_it_is_asked_what_it_may_speak() -> None:
+def test_only_one_that_never_answered_is_probed_for_its_protocol() -> None:
     guessed = TargetFault(Reason.CLOSED, f"closed without an answer{SCHEME_HINTS['http']}")
     stranger, known = new_source(), greeted()
     take(known, layout())

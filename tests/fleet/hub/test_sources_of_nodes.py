@@ -22,10 +22,10 @@ class Two:
         self.fleet = Fleet(self.clock, THRESHOLDS, None)
         self.targets: dict[str, Target] = {one.address: one for one in targets_of([OURS, THEIRS])}
         self.fleet.set_targets(self.targets.values())
-        self.tell(OURS, 0)
-        self.tell(THEIRS, 1)
+        self.report(OURS, 0)
+        self.report(THEIRS, 1)
 
-    def tell(self, address: str, index: int, age_s: float = 0.0) -> None:
+    def report(self, address: str, index: int, age_s: float = 0.0) -> None:
         views = [machines.view(index)]
         self.fleet.read(self.targets[address].key, views, None, 1.0, age_s=age_s)
 
@@ -63,10 +63,10 @@ def test_a_source_that_falls_silent_gives_way_and_comes_back() -> None:
     assert two.present == [0, 1]
     for _ in range(31):
         two.clock.advance(1)
-        two.tell(OURS, 0)
+        two.report(OURS, 0)
     two.fleet.sweep()
     assert two.present == [0]
-    two.tell(THEIRS, 1)
+    two.report(THEIRS, 1)
     assert two.present == [0, 1]
 
 
@@ -79,10 +79,10 @@ def test_old_samples_take_no_acknowledgement_back() -> None:
         expected = two.node.expected
         assert expected is not None
         two.clock.advance(15)
-        two.tell(OURS, 0, age_s=115.0)
+        two.report(OURS, 0, age_s=115.0)
         assert expected.acknowledged == machines.NOW + 100
         assert expected.last_seen == machines.NOW
-        two.tell(OURS, 0, age_s=10.0)
+        two.report(OURS, 0, age_s=10.0)
         assert expected.acknowledged is None
         assert expected.last_seen == machines.NOW + 105
 

@@ -32,7 +32,7 @@ from support.machines.samples import FIXTURES
 def test_a_node_ages_from_up_to_down() -> None:
     bench = Bench("a", "b")
     assert bench.state("a") == "never"
-    bench.tell("a", machines.view(0))
+    bench.report("a", machines.view(0))
     ages = []
     for _ in range(35):
         ages.append(bench.state("a"))
@@ -47,14 +47,14 @@ def test_a_node_ages_from_up_to_down() -> None:
         "down",
     ]
     assert bench.state("b") == "never"
-    bench.tell("a", machines.view(0))
+    bench.report("a", machines.view(0))
     assert bench.state("a") == "up"
     assert bench.fleet.problems == ()
 
 
 def test_a_broken_connection_is_down_as_soon_as_it_is_stale() -> None:
     bench = Bench("a")
-    bench.tell("a", machines.view(0))
+    bench.report("a", machines.view(0))
     bench.fleet.fail(bench.targets["a"].key, TargetFault(Reason.CONNECT, "refused"))
     bench.clock.advance(9)
     assert bench.state("a") == "slow"
@@ -74,7 +74,7 @@ def test_devices_of_a_node_are_in_the_order_of_their_numbers() -> None:
     bench = Bench("a")
     views = [machines.view(index) for index in (1, 0, 7, 2)]
     tenth = msgspec.structs.replace(machines.device(3), index=10, name="nvidia10", id="nvidia:10")
-    bench.tell("a", machines.view(3, device=tenth), *views)
+    bench.report("a", machines.view(3, device=tenth), *views)
     shot = snapshot_of(bench.fleet, bench.fleet.nodes["a"])
     assert [view.device.index for view in shot.devices] == [0, 1, 2, 7, 10]
 
@@ -84,8 +84,8 @@ def test_a_clock_a_day_off_changes_no_age() -> None:
 
     for skew in (86_400.0, -86_400.0):
         bench = Bench("a")
-        moment = machines.NOW + skew
-        bench.tell("a", machines.view(0, sample_time=moment - 0.5), time=moment)
+        now = machines.NOW + skew
+        bench.report("a", machines.view(0, sample_time=now - 0.5), time=now)
         bench.clock.advance(1)
         node = bench.fleet.nodes["a"]
         best = node.best
@@ -112,14 +112,14 @@ def test_a_delay_is_no_skew() -> None:
 def test_a_device_that_vanishes_is_missing_until_acknowledged() -> None:
     async def main() -> None:
         bench = Bench("a")
-        bench.tell("a", machines.view(0), machines.view(1))
-        bench.tell("a", machines.view(0), machines.view(2))
+        bench.report("a", machines.view(0), machines.view(1))
+        bench.report("a", machines.view(0), machines.view(2))
         assert bench.missing("a") == [1]
         with pytest.raises(UnmetError):
             await bench.fleet.acknowledge("a", machines.device(0).id)
         assert await bench.fleet.acknowledge("a", machines.device(1).id) == 1
         assert bench.missing("a") == []
-        bench.tell("a", machines.view(0), machines.view(1))
+        bench.report("a", machines.view(0), machines.view(1))
         assert bench.missing("a") == [2]
         with pytest.raises(UnmetError):
             await bench.fleet.acknowledge("nobody")
@@ -137,8 +137,8 @@ def test_a_node_is_acknowledged_as_a_whole_and_while_it_is_down(
 ) -> None:
     async def main() -> None:
         bench = Bench("a")
-        bench.tell("a", machines.view(0), machines.view(1))
-        bench.tell("a", machines.view(0))
+        bench.report("a", machines.view(0), machines.view(1))
+        bench.report("a", machines.view(0))
         bench.clock.advance(later_s)
         device_id = None if device is None else machines.device(device).id
         assert await bench.fleet.acknowledge("a", device_id) == 1
@@ -153,7 +153,7 @@ def test_a_node_is_acknowledged_as_a_whole_and_while_it_is_down(
 def test_a_node_without_a_target_stays_until_acknowledged() -> None:
     async def main() -> None:
         bench = Bench("a", "b")
-        bench.tell("a", machines.view(0))
+        bench.report("a", machines.view(0))
         bench.fleet.set_targets([])
         assert list(bench.fleet.nodes) == ["a"]
         assert bench.state("a") == "down"
@@ -166,35 +166,35 @@ def test_a_node_without_a_target_stays_until_acknowledged() -> None:
 
 def test_a_source_that_stays_a_target_keeps_its_devices() -> None:
     bench = Bench("a")
-    bench.tell("a", machines.view(0))
+    bench.report("a", machines.view(0))
     bench.fleet.set_targets([*bench.targets.values(), *targets_of(["c"])])
     assert bench.state("a") == "up"
     assert len(bench.fleet.nodes["a"].devices) == 1
 
 
-def test_two_nodes_that_claim_one_uuid_are_told() -> None:
+def test_two_nodes_that_claim_one_uuid_are_reported() -> None:
     bench = Bench("a", "b")
-    bench.tell("a", machines.view(0), machines.view(1))
-    bench.tell("b", machines.view(1), machines.view(2))
+    bench.report("a", machines.view(0), machines.view(1))
+    bench.report("b", machines.view(1), machines.view(2))
     assert bench.fleet.conflicts() == {machines.device(1).uuid: {"a", "b"}}
-    bench.tell("b", machines.view(2))
+    bench.report("b", machines.view(2))
     assert bench.fleet.conflicts() == {}
 
 
-def test_uuids_made_of_a_place_on_the_node_are_no_conflict() -> None:
+def test_uuids_made_of_a_slot_of_the_node_are_no_conflict() -> None:
     page = FIXTURES / "fleet" / "dialects" / "all_smi_places.prom"
-    places = read_devices(page.read_bytes(), 0.0).devices
+    devices = read_devices(page.read_bytes(), 0.0).devices
     intel = machines.view(0, device=machines.device(0, vendor="intel"))
     bench = Bench("a", "b")
     for node in "ab":
-        bench.tell(node, *places, intel)
+        bench.report(node, *devices, intel)
     assert set(bench.fleet.conflicts()) == {"69B8B8C3-D948-2CB5-4509-FE9471929F14"}
 
 
 def test_a_conflict_lasts_until_one_node_is_left(caplog: pytest.LogCaptureFixture) -> None:
     bench = Bench("a", "b", "c")
     for node in "abc":
-        bench.tell(node, machines.view(0))
+        bench.report(node, machines.view(0))
     assert bench.fleet.conflicts() == {machines.device(0).uuid: {"a", "b", "c"}}
     assert [one.getMessage() for one in caplog.records] == [
         f"a uuid on two nodes uuid={machines.device(0).uuid} node=b other=a",
@@ -205,23 +205,23 @@ def test_a_conflict_lasts_until_one_node_is_left(caplog: pytest.LogCaptureFixtur
     bench.fleet.set_targets([bench.targets["b"]])
     assert bench.fleet.conflicts() == {}
     bench.fleet.set_targets(bench.targets.values())
-    bench.tell("a", machines.view(0))
+    bench.report("a", machines.view(0))
     assert bench.fleet.conflicts() == {machines.device(0).uuid: {"a", "b"}}
 
 
 def test_layouts_of_alike_devices_are_held_once() -> None:
     bench = Bench("a", "b", "c")
     for node in ("a", "b", "c"):
-        bench.tell(node, *(machines.view(index) for index in range(8)))
+        bench.report(node, *(machines.view(index) for index in range(8)))
     assert len(bench.fleet.columns) == 1
 
 
 def test_the_inventory_outlives_the_hub(tmp_path: Path) -> None:
     async def main() -> None:
         first = Bench("a", "b", folder=tmp_path)
-        first.tell("a", machines.view(0), machines.view(1))
-        first.tell("b", machines.view(3))
-        first.tell("b", machines.view(4))
+        first.report("a", machines.view(0), machines.view(1))
+        first.report("b", machines.view(3))
+        first.report("b", machines.view(4))
         await first.fleet.acknowledge("b")
         await first.fleet.flush()
         first.fleet.close()
@@ -231,7 +231,7 @@ def test_the_inventory_outlives_the_hub(tmp_path: Path) -> None:
         assert second.state("a") == "stale"
         second.clock.advance(40)
         assert second.state("a") == "down"
-        second.tell("a", machines.view(1))
+        second.report("a", machines.view(1))
         assert second.missing("a") == [0]
         expected = second.fleet.nodes["b"].expected
         assert expected is not None
@@ -241,10 +241,10 @@ def test_the_inventory_outlives_the_hub(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_a_node_that_was_heard_before_the_hub_began_has_an_age(tmp_path: Path) -> None:
+def test_a_node_that_answered_before_the_hub_started_has_an_age(tmp_path: Path) -> None:
     async def main() -> None:
         first = Bench("a", folder=tmp_path)
-        first.tell("a", machines.view(0))
+        first.report("a", machines.view(0))
         first.clock.advance(5)
         first.fleet.set_targets([])
         node = first.fleet.nodes["a"]
@@ -269,8 +269,8 @@ def test_a_node_that_was_heard_before_the_hub_began_has_an_age(tmp_path: Path) -
 def test_what_is_acknowledged_before_it_was_written_stays_so(tmp_path: Path) -> None:
     async def main() -> None:
         bench = Bench("a", folder=tmp_path)
-        bench.tell("a", machines.view(0))
-        bench.tell("a", machines.view(1))
+        bench.report("a", machines.view(0))
+        bench.report("a", machines.view(1))
         await bench.fleet.acknowledge("a")
         bench.fleet.close()
         found = InventoryFile(tmp_path).load()
@@ -297,13 +297,13 @@ def test_nobody_else_reads_the_inventory(tmp_path: Path, before: int | None) -> 
     assert modes == {f"{FILE}{companion}": 0o600 for companion in COMPANIONS}
 
 
-def test_a_damaged_inventory_is_told(tmp_path: Path) -> None:
+def test_a_damaged_inventory_is_reported(tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(b"no database, but long enough to look at" * 40)
     with pytest.raises(AccelwatchError, match="inventory"):
         InventoryFile(tmp_path)
 
 
-def test_a_killed_hub_begins_where_it_was(tmp_path: Path) -> None:
+def test_a_killed_hub_resumes_where_it_was(tmp_path: Path) -> None:
     code = textwrap.dedent(
         f"""
         import os, signal, sys
@@ -329,7 +329,7 @@ def test_a_killed_hub_begins_where_it_was(tmp_path: Path) -> None:
     assert all([one.index for one in node.devices.values()] == [1] for node in found.values())
 
 
-def test_two_exporters_on_a_node_tell_of_one_device() -> None:
+def test_two_exporters_on_a_node_report_one_device() -> None:
     bare = "00000000-1111-2222-3333-444444444444"
     other = machines.device(0, id="nvidia:x", uuid=bare, pci_bus_id=None)
     reading = Reading(device_id=other.id, values={("fan_speed_ratio",): 0.5, ("power_watts",): 1.0})
@@ -369,7 +369,7 @@ def test_history_is_of_each_device_of_a_layout() -> None:
         machines.view(index, reading=Reading(device_id="", values={("power_watts",): watts}))
         for index, watts in enumerate((100.0, 250.0, 320.0))
     ]
-    bench.tell("a", *views)
+    bench.report("a", *views)
     node = bench.fleet.nodes["a"]
     histories = [bench.fleet.history.of_device(node, view.device.id) for view in views]
     assert [one[("power_watts",)][-1] for one in histories] == [100.0, 250.0, 320.0]
@@ -377,9 +377,9 @@ def test_history_is_of_each_device_of_a_layout() -> None:
 
 def test_history_takes_one_row_a_step() -> None:
     bench = Bench("a")
-    bench.tell("a", machines.view(0))
+    bench.report("a", machines.view(0))
     bench.clock.advance(STEP_S)
-    bench.tell("a", machines.view(0))
+    bench.report("a", machines.view(0))
     history = bench.fleet.history.of_device(bench.fleet.nodes["a"], machines.device(0).id)
     rows = history["power_watts",]
     assert rows[-2:] == [642.125, 642.125]
@@ -388,7 +388,7 @@ def test_history_takes_one_row_a_step() -> None:
 def test_a_node_that_forges_its_times_is_refused() -> None:
     bench = Bench("a")
     with pytest.raises(TargetFault):
-        bench.tell("a", machines.view(0), time=math.nan)
+        bench.report("a", machines.view(0), time=math.nan)
 
 
 def test_a_churn_of_devices_does_not_fill_the_disk() -> None:
@@ -398,7 +398,7 @@ def test_a_churn_of_devices_does_not_fill_the_disk() -> None:
             machines.view(0, device=machines.device(0, id=f"x:{number}-{index}", uuid=None))
             for index in range(50)
         ]
-        bench.tell("a", *views)
+        bench.report("a", *views)
     expected = bench.fleet.nodes["a"].expected
     assert expected is not None
     assert len(expected.devices) == 1024

@@ -111,7 +111,7 @@ def test_settings_that_do_not_fit_together_are_refused(scrape: Scrape) -> None:
 
 
 @pytest.mark.parametrize("name", NO_NAMES)
-def test_the_key_of_a_name_that_no_server_has_is_told(name: str) -> None:
+def test_the_key_of_a_name_that_no_server_has_is_reported(name: str) -> None:
     with pytest.raises(ConfigError, match=r"^s\.tls_config\.server_name: expected the name"):
         check_access(Scrape(tls_config=TlsConfig(server_name=name)), "s")
 
@@ -167,7 +167,7 @@ def test_a_peer_that_is_no_target_says_whether_it_speaks_tls(
 
 
 @pytest.mark.parametrize("files", [("ca_file",), ("cert_file", "key_file")])
-def test_files_that_do_not_load_are_told_whoever_is_asked(
+def test_files_that_do_not_load_are_reported_by_every_reader(
     tmp_path: Path, files: tuple[str, ...]
 ) -> None:
     (tmp_path / "none").write_text("no certificate")
@@ -201,8 +201,8 @@ def test_a_secret_that_changes_is_shown_after_ten_seconds(
     monkeypatch.setattr(access, "time", SimpleNamespace(monotonic=lambda: now[0]))
     own = Access(Scrape(authorization=Authorization(credentials_file=str(secret))))
 
-    def shown_at(moment: float) -> str:
-        now[0] = moment
+    def shown_at(time_s: float) -> str:
+        now[0] = time_s
         return asyncio.run(own.ticket()).headers["Authorization"]
 
     assert shown_at(1000.0) == "Bearer first"

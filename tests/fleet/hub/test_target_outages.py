@@ -22,7 +22,7 @@ class Racks:
     def answer(self, *racks: str) -> None:
         for rack in racks:
             for node in self.nodes[rack]:
-                self.bench.tell(node, machines.view(0))
+                self.bench.report(node, machines.view(0))
 
     def series(self, *muted: str) -> dict[str, str]:
         """By node, when its outage began."""
@@ -49,19 +49,19 @@ def test_a_later_outage_is_another_one() -> None:
 def test_an_outage_is_the_same_while_its_nodes_come_back_one_by_one() -> None:
     racks = Racks("a", size=5)
     first, second, *others = racks.nodes["a"]
-    begin = timestamp(racks.bench.clock.wall())
+    start = timestamp(racks.bench.clock.wall())
     racks.bench.clock.advance(5.0)
     for node in (second, *others):
-        racks.bench.tell(node, machines.view(0))
+        racks.bench.report(node, machines.view(0))
     racks.bench.clock.advance(DOWN_S)
-    assert racks.series() == dict.fromkeys(racks.nodes["a"], begin)
-    racks.bench.tell(first, machines.view(0))
-    assert racks.series() == dict.fromkeys((second, *others), begin)
-    racks.bench.tell(second, machines.view(0))
-    assert racks.series() == dict.fromkeys(others, begin)
+    assert racks.series() == dict.fromkeys(racks.nodes["a"], start)
+    racks.bench.report(first, machines.view(0))
+    assert racks.series() == dict.fromkeys((second, *others), start)
+    racks.bench.report(second, machines.view(0))
+    assert racks.series() == dict.fromkeys(others, start)
 
 
-def test_an_outage_that_was_over_begins_anew() -> None:
+def test_an_outage_that_was_over_starts_over() -> None:
     racks = Racks("a")
     racks.bench.clock.advance(DOWN_S)
     assert racks.series()

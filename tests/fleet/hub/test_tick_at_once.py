@@ -31,12 +31,12 @@ async def _ticks() -> list[dict[str, Any]]:
                     seen.append(message)
                     if len(seen) == 3:
                         break
-                    await running.until(partial(_is_heard, running))
+                    await running.until(partial(_has_answered, running))
                     running.server.tick_now()
     return seen
 
 
-def _is_heard(running: Running) -> bool:
+def _has_answered(running: Running) -> bool:
     return any(node.devices for node in running.hub.fleet.nodes.values())
 
 
@@ -49,7 +49,7 @@ def test_it_comes_at_once_as_often_as_it_is_wanted_and_with_what_is_known_then()
 
 async def _decoded(query: str) -> list[int]:
     """What the node had told, as a number, whenever it was decoded for the first tick of a stream."""
-    told: list[int] = []
+    notified: list[int] = []
     async with agent() as one:
         settings = HubSettings(targets=Targets(static=(one.address,)))
         async with served_hub(settings, interval_s=3600.0) as running:
@@ -58,7 +58,7 @@ async def _decoded(query: str) -> list[int]:
             put = planes.store
 
             def noted(rows: Sequence[int], block: Any) -> None:
-                told.append(node.version)
+                notified.append(node.version)
                 put(rows, block)
 
             with pytest.MonkeyPatch.context() as patch:
@@ -69,11 +69,11 @@ async def _decoded(query: str) -> list[int]:
                     async for line in answer.content:
                         if msgspec.json.decode(line)["type"] == "tick":
                             break
-    return told
+    return notified
 
 
 @pytest.mark.parametrize("query", ["", "?fields=power_limit_watts.enforced"])
-def test_sums_and_first_tick_decode_what_was_told_once(query: str) -> None:
+def test_sums_and_first_tick_decode_what_was_reported_once(query: str) -> None:
     decoded = asyncio.run(asyncio.wait_for(_decoded(query), 60.0))
     assert decoded
     assert len(set(decoded)) == len(decoded)
@@ -87,7 +87,7 @@ class SlowClient:
     def __init__(self) -> None:
         self.left = 0
         self.ticks: list[int] = []
-        self.told = asyncio.Event()
+        self.notified = asyncio.Event()
 
     def backlog(self) -> int:
         return self.left
@@ -97,11 +97,11 @@ class SlowClient:
             message = msgspec.json.decode(line)
             if message["type"] == "tick":
                 self.ticks.append(message["sequence"])
-                self.told.set()
+                self.notified.set()
 
     async def tick(self) -> None:
-        await self.told.wait()
-        self.told.clear()
+        await self.notified.wait()
+        self.notified.clear()
 
 
 async def _slow() -> list[int]:

@@ -40,7 +40,7 @@ class Watch:
         for _ in range(round(seconds)):
             self.bench.clock.advance(1)
             if views:
-                self.bench.tell(self.node, *views)
+                self.bench.report(self.node, *views)
             asyncio.run(self.transitions.poll(no_rest))
 
     def own(self) -> list[Noted]:
@@ -48,7 +48,7 @@ class Watch:
         kept = self.bench.fleet.events.of(self.node)
         return [noted for noted in kept if noted.event.source == "hub"]
 
-    def told(self) -> list[tuple[str, str]]:
+    def reported(self) -> list[tuple[str, str]]:
         return [(noted.event.code, noted.name) for noted in self.own()]
 
     def texts(self) -> list[str]:
@@ -66,10 +66,10 @@ def name(number: int) -> str:
     return machines.device(number).name
 
 
-def test_what_stands_when_a_node_is_first_heard_is_no_change() -> None:
+def test_what_is_active_when_a_node_first_answers_is_no_change() -> None:
     watch = Watch()
     watch.look(3, device(0, DeviceState.LOST), device(1))
-    assert watch.told() == []
+    assert watch.reported() == []
 
 
 @pytest.mark.parametrize(
@@ -84,9 +84,9 @@ def test_a_device_that_fails_and_is_well_again(state: DeviceState, code: str) ->
     watch = Watch()
     watch.look(2, *WELL)
     watch.look(45, device(0), device(1, state))
-    assert watch.told() == [(code, name(1))]
+    assert watch.reported() == [(code, name(1))]
     watch.look(3, *WELL)
-    assert watch.told() == [(code, name(1)), ("device_recovered", name(1))]
+    assert watch.reported() == [(code, name(1)), ("device_recovered", name(1))]
 
 
 @pytest.mark.parametrize("state", [DeviceState.SUSPENDED, DeviceState.EXCLUDED])
@@ -94,34 +94,34 @@ def test_sleep_is_neither_a_fault_nor_a_recovery(state: DeviceState) -> None:
     watch = Watch()
     watch.look(2, *WELL)
     watch.look(2, device(0), device(1, state))
-    assert watch.told() == []
+    assert watch.reported() == []
     watch.look(2, device(0), device(1, DeviceState.LOST))
     watch.look(2, device(0), device(1, state))
-    assert watch.told() == [("device_lost", name(1))]
+    assert watch.reported() == [("device_lost", name(1))]
 
 
-def test_a_worse_state_is_told_and_the_recovery_counts_from_the_beginning() -> None:
+def test_a_worse_state_is_reported_and_the_recovery_counts_from_the_start() -> None:
     watch = Watch()
     watch.look(2, *WELL)
     watch.look(30, device(0), device(1, DeviceState.UNRESPONSIVE))
     watch.look(30, device(0), device(1, DeviceState.LOST))
     watch.look(1, *WELL)
-    codes = [code for code, _ in watch.told()]
+    codes = [code for code, _ in watch.reported()]
     assert codes == ["device_unresponsive", "device_lost", "device_recovered"]
-    (began, *_, ended) = [noted.event.time for noted in watch.own()]
+    (started, *_, ended) = [noted.event.time for noted in watch.own()]
     assert "lost for " in watch.texts()[-1]
-    assert ended - began >= 60
+    assert ended - started >= 60
 
 
-def test_a_device_that_is_gone_is_told_after_a_while_and_when_it_is_back() -> None:
+def test_a_device_that_is_gone_is_reported_after_a_while_and_when_it_is_back() -> None:
     watch = Watch()
     watch.look(2, *WELL)
     watch.look(4, device(0))
-    assert watch.told() == [], "an agent that starts again finds its devices one by one"
+    assert watch.reported() == [], "an agent that starts again finds its devices one by one"
     watch.look(26, device(0))
-    assert watch.told() == [("device_missing", name(1))]
+    assert watch.reported() == [("device_missing", name(1))]
     watch.look(2, *WELL)
-    assert watch.told()[1:] == [("device_recovered", name(1))]
+    assert watch.reported()[1:] == [("device_recovered", name(1))]
     assert watch.texts()[-1] == "the device is healthy again, missing for 30 s"
 
 
@@ -130,7 +130,7 @@ def test_a_device_that_comes_back_in_time_was_never_missing() -> None:
     watch.look(2, *WELL)
     watch.look(3, device(0))
     watch.look(9, *WELL)
-    assert watch.told() == []
+    assert watch.reported() == []
 
 
 def test_an_acknowledged_device_does_not_recover() -> None:
@@ -139,42 +139,42 @@ def test_an_acknowledged_device_does_not_recover() -> None:
     watch.look(9, device(0))
     asyncio.run(watch.bench.fleet.acknowledge(watch.node))
     watch.look(2, device(0))
-    assert [code for code, _ in watch.told()] == ["device_missing"]
+    assert [code for code, _ in watch.reported()] == ["device_missing"]
 
 
-def test_a_silent_node_is_told_once_and_its_devices_not_at_all() -> None:
+def test_a_silent_node_is_reported_once_and_its_devices_not_at_all() -> None:
     watch = Watch()
     watch.look(2, *WELL)
     watch.look(90)
-    assert watch.told() == [("node_stale", ""), ("node_down", "")]
+    assert watch.reported() == [("node_stale", ""), ("node_down", "")]
     watch.look(2, *WELL)
-    assert watch.told()[2:] == [("node_recovered", "")]
+    assert watch.reported()[2:] == [("node_recovered", "")]
     assert watch.texts()[-1] == "the node answers again after 91 s"
 
 
-def test_a_node_that_is_only_stale_by_other_thresholds_was_not_heard() -> None:
+def test_a_node_that_is_only_stale_by_other_thresholds_did_not_answer() -> None:
     watch = Watch()
     watch.look(2, *WELL)
     watch.look(90)
-    told = watch.told()
+    reported = watch.reported()
     watch.bench.fleet.thresholds = Thresholds(slow_s=2.5, stale_s=10, down_s=300)
     watch.look(1)
     assert watch.bench.state(watch.node) == "stale"
-    assert watch.told() == told == [("node_stale", ""), ("node_down", "")]
+    assert watch.reported() == reported == [("node_stale", ""), ("node_down", "")]
 
 
-def test_why_a_node_is_down_is_said_in_a_word() -> None:
+def test_why_a_node_is_down_is_one_keyword() -> None:
     watch = Watch()
     watch.look(2, *WELL)
     fault = TargetFault(Reason.CONNECT, "http://user:secret@n1:9410 refused")
     watch.bench.fleet.fail(watch.bench.targets[watch.node].key, fault)
     watch.look(20)
-    assert watch.told()[-1] == ("node_down", "")
+    assert watch.reported()[-1] == ("node_down", "")
     assert watch.texts()[-1].endswith(f"({Reason.CONNECT.value})")
     assert "secret" not in watch.texts()[-1]
 
 
-def test_a_node_that_was_down_before_the_hub_began_is_no_news(tmp_path: Path) -> None:
+def test_a_node_that_was_down_before_the_hub_started_is_no_news(tmp_path: Path) -> None:
     first = Watch(tmp_path)
     first.look(2, *WELL)
     asyncio.run(first.bench.fleet.flush())
@@ -183,7 +183,7 @@ def test_a_node_that_was_down_before_the_hub_began_is_no_news(tmp_path: Path) ->
     again.look(60)
     assert again.bench.state(again.node) == "down"
     again.look(3, *WELL)
-    assert again.told() == []
+    assert again.reported() == []
 
 
 def test_a_hub_that_slept_does_not_take_its_nodes_for_silent() -> None:
@@ -192,7 +192,7 @@ def test_a_hub_that_slept_does_not_take_its_nodes_for_silent() -> None:
     watch.bench.clock.advance(600)
     watch.look(1)
     watch.look(3, *WELL)
-    assert watch.told() == []
+    assert watch.reported() == []
 
 
 def test_a_node_that_nobody_lists_any_more_is_not_down() -> None:
@@ -200,7 +200,7 @@ def test_a_node_that_nobody_lists_any_more_is_not_down() -> None:
     watch.look(2, *WELL)
     watch.bench.fleet.set_targets([])
     watch.look(60)
-    assert watch.told() == []
+    assert watch.reported() == []
 
 
 def test_recoveries_are_information_and_faults_are_not() -> None:
@@ -213,7 +213,7 @@ def test_recoveries_are_information_and_faults_are_not() -> None:
     assert loud("node_recovered", Category.OTHER) == "info"
 
 
-def test_changes_without_end_push_out_nothing_that_a_node_tells() -> None:
+def test_changes_without_end_push_out_no_event_of_a_node() -> None:
     log = EventLog()
 
     def event(number: int, source: str) -> ErrorEvent:
@@ -225,8 +225,8 @@ def test_changes_without_end_push_out_nothing_that_a_node_tells() -> None:
             source=source,
         )
 
-    told = [Event(sequence=number, event=event(100 * number, "nvml")) for number in range(1, 11)]
-    log.record("n1", "a", told, ours=float, name=str, again=False)
+    events = [Event(sequence=number, event=event(100 * number, "nvml")) for number in range(1, 11)]
+    log.record("n1", "a", events, ours=float, name=str, again=False)
     for number in range(500):
         log.note("n1", "gpu0", event(number, "hub"))
     sources = [noted.event.source for noted in log.of("n1")]
@@ -248,13 +248,13 @@ def test_the_hub_takes_no_event_of_a_node_for_its_own() -> None:
     assert len(log) == 0
 
 
-def test_the_events_of_a_dashboard_tell_a_bad_minute() -> None:
+def test_the_events_of_a_dashboard_show_a_bad_minute() -> None:
     watch = Watch()
     watch.look(3, *WELL)
     watch.look(60)
     watch.look(2, *WELL)
-    began = watch.bench.clock.wall() + 1
-    hung = machines.view(1, state=DeviceState.UNRESPONSIVE, state_since=began)
+    started = watch.bench.clock.wall() + 1
+    hung = machines.view(1, state=DeviceState.UNRESPONSIVE, state_since=started)
     watch.look(60, device(0), hung)
     watch.look(2, *WELL)
     now = watch.bench.clock.wall()

@@ -323,8 +323,10 @@ def test_a_node_that_is_forgotten_leaves_nothing_of_its_listing(tmp_path: Path) 
         assert database.execute("SELECT count(*) FROM listings").fetchone() == (0,)
 
 
-@pytest.mark.parametrize(("claimed", "told"), [((0,), []), ((), ["device_missing"] * 3)])
-def test_no_event_is_recorded_of_unlisted_gpus(claimed: tuple[int, ...], told: list[str]) -> None:
+@pytest.mark.parametrize(("claimed", "expected"), [((0,), []), ((), ["device_missing"] * 3)])
+def test_no_event_is_recorded_of_unlisted_gpus(
+    claimed: tuple[int, ...], expected: list[str]
+) -> None:
     async def rest() -> None: ...
 
     async def main() -> list[str]:
@@ -341,7 +343,7 @@ def test_no_event_is_recorded_of_unlisted_gpus(claimed: tuple[int, ...], told: l
         node.bench.fleet.close()
         return codes
 
-    assert [code for code in asyncio.run(main()) if code.startswith("device_")] == told
+    assert [code for code in asyncio.run(main()) if code.startswith("device_")] == expected
 
 
 def test_errors_that_were_counted_before_are_not_counted_again() -> None:

@@ -97,18 +97,18 @@ def test_a_node_s_snapshot_is_whole() -> None:
         async with agent(shot) as one, hub(one.address) as running:
             await running.devices(one.address, 2)
             page = await running.get(f"/v1/nodes/{one.address}")
-        told = decode(msgspec.json.encode(page["snapshot"]))
-        assert told.devices[0].owners == (JOB,)
-        processes = list(told.processes())
+        decoded = decode(msgspec.json.encode(page["snapshot"]))
+        assert decoded.devices[0].owners == (JOB,)
+        processes = list(decoded.processes())
         assert [(p.pid, p.user, p.command) for p in processes] == [
             (4000, "trainer", "python3"),
             (4001, "trainer", "python3"),
         ]
-        assert told.devices[1].health_reasons == ("the device is lost",)
-        assert told.devices[1].event_counts == shot.devices[1].event_counts
-        assert [event.text for event in told.events] == ["GPU has fallen off the bus."]
-        assert told.backends == shot.backends
-        assert told.errors == shot.errors
+        assert decoded.devices[1].health_reasons == ("the device is lost",)
+        assert decoded.devices[1].event_counts == shot.devices[1].event_counts
+        assert [event.text for event in decoded.events] == ["GPU has fallen off the bus."]
+        assert decoded.backends == shot.backends
+        assert decoded.errors == shot.errors
 
     asyncio.run(main())
 
@@ -127,18 +127,18 @@ def test_a_change_of_owner_arrives() -> None:
 
 def test_a_layout_that_changes_keeps_the_owner() -> None:
     bench = Bench("a")
-    bench.tell("a", used(0, JOB))
+    bench.report("a", used(0, JOB))
     source = bench.fleet.source(bench.targets["a"].key)
     assert source is not None
     before = source.devices[machines.device(0).id]
-    bench.tell("a", used(0, JOB, device=machines.device(0, model="renamed")))
+    bench.report("a", used(0, JOB, device=machines.device(0, model="renamed")))
     after = source.devices[machines.device(0).id]
     assert (after.device.model, after.usage) == ("renamed", before.usage)
 
 
 def test_what_is_too_large_is_not_taken() -> None:
     bench = Bench("a")
-    bench.tell("a", used(0, JOB))
+    bench.report("a", used(0, JOB))
     key = bench.targets["a"].key
     source = bench.fleet.source(key)
     assert source is not None
@@ -164,7 +164,7 @@ def test_messages_of_a_newer_agent_are_skipped() -> None:
     assert found[0] == hello
 
 
-def test_our_own_text_tells_owners_too() -> None:
+def test_our_own_text_names_owners_too() -> None:
     async def main() -> None:
         polled = Scrape(timeout_s=1, max_backoff_s=0.1, interval_s=0.1, mode="poll")
         async with agent(shared_node()) as one, hub(one.address, scrape=polled) as running:
@@ -175,14 +175,14 @@ def test_our_own_text_tells_owners_too() -> None:
     asyncio.run(main())
 
 
-async def _labelled(tmp_path: Path, *places: tuple[str, str]) -> str:
+async def _labelled(tmp_path: Path, *labels: tuple[str, str]) -> str:
     """A file of targets with racks."""
     file = tmp_path / "targets.json"
     file.write_bytes(
         msgspec.json.encode(
             [
                 {"targets": [address], "labels": {"node": f"n{at}", "rack": rack}}
-                for at, (address, rack) in enumerate(places)
+                for at, (address, rack) in enumerate(labels)
             ]
         )
     )
@@ -223,7 +223,7 @@ def test_groups_by_label_and_by_owner(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_a_node_never_heard_of_is_in_the_groups_of_its_labels(tmp_path: Path) -> None:
+def test_a_node_that_never_answered_is_in_the_groups_of_its_labels(tmp_path: Path) -> None:
     async def main() -> None:
         async with agent(shared_node()) as one:
             file = await _labelled(tmp_path, (one.address, "r1"), ("127.0.0.1:1", "r2"))
@@ -260,7 +260,7 @@ def test_partitions_stand_for_their_device_where_owners_are_counted() -> None:
     asyncio.run(main())
 
 
-def test_every_state_has_its_place_among_the_worst() -> None:
+def test_every_state_has_its_rank_among_the_worst() -> None:
     assert set(SHOWN_STATES) <= set(WORST_FIRST)
 
 
@@ -298,7 +298,7 @@ def test_events_are_paged_and_filtered(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_the_stream_tells_owners_and_events() -> None:
+def test_the_stream_has_owners_and_events() -> None:
     async def main() -> None:
         async with agent(machines.snapshot(used(0, JOB))) as one, hub(one.address) as running:
             await running.devices(one.address, 1)
@@ -311,8 +311,8 @@ def test_the_stream_tells_owners_and_events() -> None:
                         if message["type"] == kind:
                             return message
 
-                place = await until("device")
-                assert (place["job"], place["user"], place["pod"]) == ("4711", "trainer", None)
+                device = await until("device")
+                assert (device["job"], device["user"], device["pod"]) == ("4711", "trainer", None)
                 assert (await until("event"))["code"] == "xid_79"
                 fresh = msgspec.structs.replace(
                     machines.snapshot().events[0], code="xid_48", time=machines.NOW + 5
@@ -320,10 +320,10 @@ def test_the_stream_tells_owners_and_events() -> None:
                 one.feed.put(
                     machines.snapshot(used(0, POD), events=(fresh,), time=machines.NOW + 10)
                 )
-                place = await until("device")
-                assert (place["slot"], place["job"], place["pod"]) == (0, None, "serve-0")
-                told = await until("event")
-                assert (told["code"], told["sequence"], told["node"]) == ("xid_48", 2, one.address)
+                device = await until("device")
+                assert (device["slot"], device["job"], device["pod"]) == (0, None, "serve-0")
+                xid = await until("event")
+                assert (xid["code"], xid["sequence"], xid["node"]) == ("xid_48", 2, one.address)
 
     asyncio.run(asyncio.wait_for(main(), 20))
 
@@ -378,8 +378,8 @@ TWISTED = [
 @pytest.mark.parametrize("twisted", TWISTED, ids=range(len(TWISTED)))
 def test_twisted_context_breaks_no_page(twisted: bytes) -> None:
     shot = machines.snapshot(machines.view(0))
-    begun, whole = stream_bytes(shot), stream_bytes(shot, shot)
-    body = begun + twisted + whole[len(begun) :]
+    started, whole = stream_bytes(shot), stream_bytes(shot, shot)
+    body = started + twisted + whole[len(started) :]
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(STREAM_HEAD + body)

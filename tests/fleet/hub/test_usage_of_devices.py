@@ -65,7 +65,7 @@ def test_owners_and_processes_change_apart() -> None:
     assert second.with_owners(()).occupancy.names == {"user": ("ada",)}
 
 
-def told(count: int, total: int | None = None, rows: bytes | None = None) -> Usage:
+def shared_usage(count: int, total: int | None = None, rows: bytes | None = None) -> Usage:
     """What a stream tells of so many processes of a device."""
     message = processes_message(0, machines.processes("x", count))
     packed = msgspec.msgpack.encode(message.rows)
@@ -73,31 +73,31 @@ def told(count: int, total: int | None = None, rows: bytes | None = None) -> Usa
 
 
 def test_processes_are_shown_with_their_device() -> None:
-    reading = told(2).reading(Reading(device_id="x", notes=("a note",)))
+    reading = shared_usage(2).reading(Reading(device_id="x", notes=("a note",)))
     assert reading.processes is not None
     assert [(one.device_id, one.pid, one.user) for one in reading.processes] == [
         ("x", 4000, "trainer"),
         ("x", 4001, "trainer"),
     ]
     assert reading.notes == ("a note",)
-    assert told(0, rows=b"\x90").reading(Reading(device_id="x")).processes == ()
+    assert shared_usage(0, rows=b"\x90").reading(Reading(device_id="x")).processes == ()
 
 
-def test_processes_that_are_not_told_to_the_hub_are_a_note() -> None:
-    reading = told(2, total=3).reading(Reading(device_id="x", notes=("a note",)))
+def test_processes_that_are_not_sent_to_the_hub_are_a_note() -> None:
+    reading = shared_usage(2, total=3).reading(Reading(device_id="x", notes=("a note",)))
     assert reading.notes == ("a note", "2 of 3 processes are sent to the hub")
 
 
 @pytest.mark.parametrize("series", [("processes",), ("*",)])
 def test_processes_that_could_not_be_read_stay_absent(series: Series) -> None:
     reading = Reading(device_id="x", absent={series: Absence.TIMEOUT})
-    assert told(2).reading(reading) is reading
+    assert shared_usage(2).reading(reading) is reading
     assert UNUSED.reading(Reading(device_id="x")).processes is None
 
 
 @pytest.mark.parametrize("rows", [b"\xc1", b"\x91\xa1x", b"\x91" * 5000, b"\xa1\xff"])
 def test_processes_that_cannot_be_decoded_are_none(rows: bytes) -> None:
-    reading = told(1, rows=rows).reading(Reading(device_id="x"))
+    reading = shared_usage(1, rows=rows).reading(Reading(device_id="x"))
     assert reading.processes == ()
     assert reading.notes == ("0 of 1 processes are sent to the hub",)
 

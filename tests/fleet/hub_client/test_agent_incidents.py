@@ -24,7 +24,7 @@ PAGE = IncidentsPage(
 
 
 @contextlib.asynccontextmanager
-async def told(base: str) -> AsyncIterator[AgentIncidents]:
+async def following(base: str) -> AsyncIterator[AgentIncidents]:
     """The source while it asks."""
     source = AgentIncidents(hub_endpoint(base, flag="--agent"))
     task = asyncio.create_task(source.run(lambda: None))
@@ -41,22 +41,24 @@ async def until(true: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-def heard(prepare: Callable[[Answers], None]) -> AgentIncidents:
+def received(prepare: Callable[[Answers], None]) -> AgentIncidents:
     """What is known after the first answer."""
 
     async def main() -> AgentIncidents:
         async with answering() as (answers, base):
             prepare(answers)
-            async with told(base) as source:
+            async with following(base) as source:
                 await until(lambda: bool(source.fleet() or source.problem()))
-            assert [path for _, path, _ in answers.asked] == ["/v1/incidents?state=all&limit=400"]
+            assert [path for _, path, _ in answers.requests] == [
+                "/v1/incidents?state=all&limit=400"
+            ]
             return source
 
     return asyncio.run(main())
 
 
 def test_incidents_come_in_the_order_of_their_opening_and_are_counted() -> None:
-    view = heard(lambda answers: answers.of(PAGE)).fleet()
+    view = received(lambda answers: answers.of(PAGE)).fleet()
     assert view is not None
     assert [one.incident.id for one in view.incidents] == ["i3", "i4", "i7", "i1"]
     rules = view.rules
@@ -68,7 +70,7 @@ def test_incidents_come_in_the_order_of_their_opening_and_are_counted() -> None:
 
 
 def test_an_agent_without_rules_judges_nothing() -> None:
-    source = heard(lambda answers: answers.refuse(404, "there are no rules here"))
+    source = received(lambda answers: answers.refuse(404, "there are no rules here"))
     view = source.fleet()
     assert view is not None
     assert view.rules is not None
@@ -77,23 +79,25 @@ def test_an_agent_without_rules_judges_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "text", "said"),
+    ("code", "text", "message"),
     [(500, "broken", ": broken"), (401, "", "check the credentials"), (200, "{", "cannot be read")],
 )
-def test_what_goes_wrong_is_told_with_what_was_heard_last(code: int, text: str, said: str) -> None:
+def test_what_goes_wrong_is_reported_with_what_was_received_last(
+    code: int, text: str, message: str
+) -> None:
     def prepare(answers: Answers) -> None:
         answers.refuse(code, text)
 
-    source = heard(prepare)
+    source = received(prepare)
     problem = source.problem()
     assert problem is not None
-    assert said in problem.text
+    assert message in problem.text
     assert source.fleet() is None
 
 
-def test_where_no_agent_listens_that_is_said() -> None:
+def test_where_no_agent_listens_that_is_reported() -> None:
     async def main() -> None:
-        async with told("http://127.0.0.1:1") as source:
+        async with following("http://127.0.0.1:1") as source:
             await until(lambda: source.problem() is not None)
             problem = source.problem()
             assert problem is not None

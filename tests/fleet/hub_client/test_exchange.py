@@ -92,7 +92,7 @@ def test_a_connection_is_kept_as_the_answer_says(version: str, header: str, keep
     assert answered(head.encode()).keeps is keeps
 
 
-def test_a_connection_that_sends_more_than_was_asked_for_is_not_kept() -> None:
+def test_a_connection_that_sends_more_than_was_requested_is_not_kept() -> None:
     assert not answered(SIZED + b"HTTP").keeps
     assert not answered(CHUNKED + b"HTTP").keeps
 
@@ -147,7 +147,7 @@ REFUSAL = b"HTTP/1.1 404 None\r\nContent-Type: text/plain\r\n"
 
 @pytest.mark.parametrize("piece", [1, 1 << 20])
 @pytest.mark.parametrize(
-    ("rest", "told", "keeps"),
+    ("rest", "expected", "keeps"),
     [
         (b"Content-Length: 4\r\n\r\nnone", b"none", True),
         (b"Content-Length: 0\r\n\r\n", b"", True),
@@ -157,13 +157,13 @@ REFUSAL = b"HTTP/1.1 404 None\r\nContent-Type: text/plain\r\n"
         (b"Content-Length: 40\r\n\r\nnone", b"none", False),
     ],
 )
-def test_of_a_refusal_as_much_is_waited_for_as_is_told(
-    rest: bytes, told: bytes, keeps: bool, piece: int
+def test_of_a_refusal_as_much_is_read_as_is_announced(
+    rest: bytes, expected: bytes, keeps: bool, piece: int
 ) -> None:
     answer, data = Exchange(REQUEST, lambda _code, _headers: BodyPrefix(8)), REFUSAL + rest
     if not any(answer.feed(data[at : at + piece]) for at in range(0, len(data), piece)):
         answer.finish()
-    assert (answer.status, answer.keeps, answer.body()) == (404, keeps, told)
+    assert (answer.status, answer.keeps, answer.body()) == (404, keeps, expected)
 
 
 @pytest.mark.parametrize("code", [b"204", b"304"])
@@ -231,7 +231,7 @@ def test_what_is_packed_and_breaks_off_is_garbage() -> None:
         answered(short).body()
 
 
-def test_a_target_that_speaks_tls_is_told_so() -> None:
+def test_a_target_that_speaks_tls_is_reported_as_such() -> None:
     with pytest.raises(TargetFault, match="speaks TLS"):
         answered(b"\x15\x03\x01\x00\x02\x02\x46")
 

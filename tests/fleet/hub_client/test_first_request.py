@@ -62,13 +62,13 @@ def followed(
     others_stream: bool = False,
 ) -> tuple[Noted, list[str], Client]:
     """Follow a server until it is enough: what was noted, the paths asked for, and the client."""
-    noted, asked = Noted(), list[str]()
+    noted, requested = Noted(), list[str]()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while head := await reader.readuntil(b"\r\n\r\n"):
                 path = head.split()[1].decode()
-                asked.append(path)
+                requested.append(path)
                 writer.write(answers[path])
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
@@ -94,70 +94,74 @@ def followed(
         return client
 
     client = asyncio.run(main())
-    return noted, asked, client
+    return noted, requested, client
 
 
-def test_where_hardly_anybody_streams_a_page_is_asked_for_first() -> None:
+def test_where_hardly_anybody_streams_a_page_is_requested_first() -> None:
     answers = {PAGE: page(FOREIGN), STREAM: NONE}
-    noted, asked, _ = followed(answers, lambda noted: noted.pages > 2)
+    noted, requested, _ = followed(answers, lambda noted: noted.pages > 2)
     assert noted.modes == ["poll"]
-    assert set(asked) == {PAGE}
+    assert set(requested) == {PAGE}
 
 
-def test_where_others_stream_a_stream_is_asked_for_first() -> None:
+def test_where_others_stream_a_stream_is_requested_first() -> None:
     answers = {PAGE: page(FOREIGN), STREAM: NONE}
-    noted, asked, _ = followed(answers, lambda noted: noted.pages > 2, others_stream=True)
+    noted, requested, _ = followed(answers, lambda noted: noted.pages > 2, others_stream=True)
     assert noted.modes == ["stream", "poll"]
-    assert asked[:2] == [STREAM, PAGE]
+    assert requested[:2] == [STREAM, PAGE]
 
 
 def test_an_agent_among_exporters_is_followed_by_its_stream() -> None:
     answers = {PAGE: page(OURS), STREAM: TICKS}
-    noted, asked, _ = followed(answers, lambda noted: noted.messages > 0)
+    noted, requested, _ = followed(answers, lambda noted: noted.messages > 0)
     assert noted.modes == ["poll", "stream"]
-    assert asked[:2] == [PAGE, STREAM]
+    assert requested[:2] == [PAGE, STREAM]
     assert noted.faults == 0
 
 
 def test_who_has_no_page_may_have_a_stream() -> None:
     answers = {PAGE: NONE, STREAM: TICKS}
-    noted, asked, _ = followed(answers, lambda noted: noted.messages > 0)
+    noted, requested, _ = followed(answers, lambda noted: noted.messages > 0)
     assert noted.modes[:2] == ["poll", "stream"]
-    assert asked[:2] == [PAGE, STREAM]
+    assert requested[:2] == [PAGE, STREAM]
 
 
 @pytest.mark.parametrize("others_stream", [False, True])
-def test_an_agent_without_room_is_polled_and_not_asked_again_at_once(others_stream: bool) -> None:
+def test_an_agent_without_room_is_polled_and_its_stream_not_requested_at_once(
+    others_stream: bool,
+) -> None:
     answers = {PAGE: page(OURS), STREAM: ROOMLESS}
-    noted, asked, _ = followed(answers, lambda noted: noted.pages > 4, others_stream=others_stream)
-    assert asked.count(STREAM) == 1
+    noted, requested, _ = followed(
+        answers, lambda noted: noted.pages > 4, others_stream=others_stream
+    )
+    assert requested.count(STREAM) == 1
     assert noted.modes[-2:] == ["stream", "poll"]
     assert noted.faults == 0
 
 
 def test_an_agent_that_is_only_to_be_polled_is_polled() -> None:
     answers = {PAGE: page(OURS), STREAM: TICKS}
-    noted, asked, client = followed(answers, lambda noted: noted.pages > 2, mode="poll")
-    assert (noted.modes, set(asked)) == (["poll"], {PAGE})
+    noted, requested, client = followed(answers, lambda noted: noted.pages > 2, mode="poll")
+    assert (noted.modes, set(requested)) == (["poll"], {PAGE})
     assert client.first_request.page
 
 
 def test_an_agent_that_is_only_to_be_streamed_is_streamed() -> None:
     answers = {PAGE: page(OURS), STREAM: TICKS}
-    noted, asked, _ = followed(answers, lambda noted: noted.messages > 0, mode="stream")
-    assert noted.modes[0] == asked[0].removeprefix("/v1/") == "stream"
+    noted, requested, _ = followed(answers, lambda noted: noted.messages > 0, mode="stream")
+    assert noted.modes[0] == requested[0].removeprefix("/v1/") == "stream"
 
 
-def test_an_exporter_whose_page_fails_later_is_not_asked_for_a_stream() -> None:
+def test_an_exporter_whose_page_fails_later_gets_no_request_for_a_stream() -> None:
     answers = {PAGE: page(FOREIGN), STREAM: NONE}
 
     def broken_and_well_again(noted: Noted) -> bool:
         answers[PAGE] = NONE if noted.pages in (2, 3) and noted.faults < 3 else page(FOREIGN)
         return noted.pages > 4
 
-    noted, asked, _ = followed(answers, broken_and_well_again)
+    noted, requested, _ = followed(answers, broken_and_well_again)
     assert noted.faults > 0
-    assert set(asked) == {PAGE}
+    assert set(requested) == {PAGE}
 
 
 def test_a_stream_counts_as_one() -> None:

@@ -30,26 +30,26 @@ async def served(timeout_s: float = GUARD_S) -> AsyncIterator[tuple[Answers, Rem
             await session.close()
 
 
-def test_pages_come_and_what_stops_them_is_told() -> None:
+def test_pages_arrive_and_what_stops_them_is_reported() -> None:
     async def main() -> None:
         async with served() as (answers, remedies):
-            heard = asyncio.Event()
+            received = asyncio.Event()
             answers.of(page(awaiting_approval()))
-            asking_it = asyncio.create_task(remedies.run(heard.set))
+            task = asyncio.create_task(remedies.run(received.set))
 
             async def again() -> None:
-                heard.clear()
+                received.clear()
                 remedies.poll_soon()
                 async with asyncio.timeout(GUARD_S):
-                    await heard.wait()
+                    await received.wait()
 
             await again()
-            told = remedies.page()
-            assert told == page(awaiting_approval())
+            shown = remedies.page()
+            assert shown == page(awaiting_approval())
             assert remedies.problem() == ""
             answers.refuse(500, "broken")
             await again()
-            assert remedies.page() is told
+            assert remedies.page() is shown
             assert remedies.problem() == "remedies: broken"
             answers.of(answered("no page at all"))
             await again()
@@ -57,13 +57,13 @@ def test_pages_come_and_what_stops_them_is_told() -> None:
             answers.refuse(404, "no such page")
             await again()
             assert (remedies.page(), remedies.problem()) == (None, "")
-            asking_it.cancel()
-            await asyncio.gather(asking_it, return_exceptions=True)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
 
     asyncio.run(main())
 
 
-def test_nobody_is_asked_who_does_not_judge() -> None:
+def test_only_hubs_that_evaluate_are_queried() -> None:
     async def main() -> None:
         async with served() as (answers, remedies):
             quiet = Remedies(remedies.session, lambda: False)
@@ -73,7 +73,7 @@ def test_nobody_is_asked_who_does_not_judge() -> None:
                 await asyncio.sleep(0)
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
-            assert answers.asked == []
+            assert answers.requests == []
 
     asyncio.run(main())
 
@@ -84,21 +84,21 @@ def test_a_plan_and_words_go_where_they_belong() -> None:
             answers.of(PlanPage(plan=plan()))
             assert await remedies.plan("n 1/a") == plan()
             answers.of(answered("kim stopped everything"))
-            said = await remedies.send_command(Command(verb="stop", reason="smoke"))
-            assert said == answered("kim stopped everything")
+            outcome = await remedies.send_command(Command(verb="stop", reason="smoke"))
+            assert outcome == answered("kim stopped everything")
             answers.of(answered("deny by kim: no", awaiting_approval()))
             await remedies.send_command(Command(verb="deny", node="n 1/a", reason="no", lasts="4h"))
             await remedies.send_command(
                 Command(verb="approve", node="n1", reason="yes", plan="5f3a")
             )
-            paths = [(method, path) for method, path, _ in answers.asked]
+            paths = [(method, path) for method, path, _ in answers.requests]
             assert paths == [
                 ("GET", "/v1/plan?node=n+1%2Fa"),
                 ("POST", "/v1/stop"),
                 ("POST", "/v1/remedies/n%201%2Fa/deny"),
                 ("POST", "/v1/remedies/n1/approve"),
             ]
-            bodies = [json.loads(body) for _, _, body in answers.asked[1:]]
+            bodies = [json.loads(body) for _, _, body in answers.requests[1:]]
             assert [set(body) for body in bodies] == [
                 {"reason", "by"},
                 {"reason", "by", "for"},
@@ -121,7 +121,7 @@ def test_a_plan_and_words_go_where_they_belong() -> None:
         (502, "broken", True),
     ],
 )
-def test_a_refusal_is_told_apart_from_doubt(code: int, text: str, doubt: bool) -> None:
+def test_a_refusal_is_distinguished_from_doubt(code: int, text: str, doubt: bool) -> None:
     async def main() -> None:
         async with served() as (answers, remedies):
             answers.refuse(code, text.removeprefix("answered 403: "))
@@ -135,7 +135,7 @@ def test_a_refusal_is_told_apart_from_doubt(code: int, text: str, doubt: bool) -
     asyncio.run(main())
 
 
-def test_a_hub_that_hangs_leaves_doubt_about_a_word_and_is_told_about_a_plan() -> None:
+def test_a_hub_that_hangs_leaves_doubt_about_a_command_and_is_reported_for_a_plan() -> None:
     async def main() -> None:
         async with served(timeout_s=0.2) as (answers, remedies):
             answers.hangs = True
@@ -147,7 +147,7 @@ def test_a_hub_that_hangs_leaves_doubt_about_a_word_and_is_told_about_a_plan() -
     asyncio.run(main())
 
 
-def test_a_hub_that_is_not_there_was_told_nothing() -> None:
+def test_a_hub_that_is_not_there_was_sent_nothing() -> None:
     async def main() -> None:
         session = HubSession(hub_endpoint("http://127.0.0.1:1"))
         with pytest.raises(AccelwatchError, match="it does not count: ") as caught:

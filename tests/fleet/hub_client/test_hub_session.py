@@ -14,7 +14,7 @@ from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.follow.http.body import Body
 from accelwatch.fleet.follow.http.connector import Connector
 from accelwatch.fleet.follow.http.kept import KeptConnection
-from accelwatch.fleet.follow.http.server import Server as Place
+from accelwatch.fleet.follow.http.server import Server as Address
 from accelwatch.fleet.hub_client.connection.session import HubSession, Prolong
 from accelwatch.fleet.targets.hub_endpoint import HubEndpoint, socket_endpoint
 from fleet.hub_client.single_server import KEPT, Server
@@ -45,8 +45,8 @@ both = pytest.mark.parametrize("way", [over_tcp, over_a_socket])
 
 def played(server: Server, folder: Path, play: Play, way: Way = over_tcp) -> None:
     async def main() -> None:
-        async with way(server, folder) as place:
-            session = HubSession(place)
+        async with way(server, folder) as address:
+            session = HubSession(address)
             try:
                 await play(session)
             finally:
@@ -61,25 +61,25 @@ def played(server: Server, folder: Path, play: Play, way: Way = over_tcp) -> Non
 def test_documents_come_on_a_connection_that_is_kept(tmp_path: Path, way: Way) -> None:
     server = Server(KEPT, KEPT)
 
-    async def ask(session: HubSession) -> None:
+    async def send_request(session: HubSession) -> None:
         assert await session.document("/v1/fleet") == b"up 1\n"
         assert await session.document("/v1/nodes", {"filter": "a > 1 & b"}) == b"up 1\n"
 
-    played(server, tmp_path, ask, way)
+    played(server, tmp_path, send_request, way)
     assert server.connections == 1
     path = b"/v1/nodes?filter=a+%3E+1+%26+b HTTP/1.1\r\n"
     assert server.heads[1].partition(b"GET ")[2].removeprefix(b"/base%20dir").startswith(path)
     assert b"\r\nAccept-Encoding: gzip\r\n" in server.heads[1]
 
 
-def test_several_are_asked_for_at_once(tmp_path: Path) -> None:
+def test_several_are_requested_at_once(tmp_path: Path) -> None:
     server = Server(KEPT, KEPT, KEPT, KEPT)
 
-    async def ask(session: HubSession) -> None:
+    async def send_request(session: HubSession) -> None:
         await asyncio.gather(*(session.document("/v1/fleet") for _ in range(3)))
         await session.document("/v1/fleet")
 
-    played(server, tmp_path, ask)
+    played(server, tmp_path, send_request)
     assert server.connections == 3
 
 
@@ -87,13 +87,13 @@ def test_several_are_asked_for_at_once(tmp_path: Path) -> None:
 def test_a_change_goes_on_a_connection_of_its_own_with_its_body(tmp_path: Path, way: Way) -> None:
     server = Server(KEPT, CHANGED, CHANGED, KEPT)
 
-    async def ask(session: HubSession) -> None:
+    async def send_request(session: HubSession) -> None:
         await session.document("/v1/fleet")
         await session.change("POST", "/v1/silences", None, b"{}")
         await session.post("/v1/nodes/n1/acknowledge")
         await session.document("/v1/fleet")
 
-    played(server, tmp_path, ask, way)
+    played(server, tmp_path, send_request, way)
     assert server.connections == 3
     assert b"\r\nContent-Length: 2\r\n" in server.heads[1]
     assert b"\r\nContent-Type: application/json\r\n" in server.heads[1]
@@ -101,30 +101,30 @@ def test_a_change_goes_on_a_connection_of_its_own_with_its_body(tmp_path: Path, 
 
 
 @pytest.mark.parametrize("method", ["POST", "DELETE"])
-def test_a_change_is_never_asked_for_twice(tmp_path: Path, method: str) -> None:
+def test_a_change_is_never_requested_twice(tmp_path: Path, method: str) -> None:
     server = Server(KEPT, None, KEPT)
 
-    async def ask(session: HubSession) -> None:
+    async def send_request(session: HubSession) -> None:
         await session.document("/v1/fleet")
         with pytest.raises(TargetFault) as caught:
             await session.change(method, "/v1/silences/s1", {"by": "me"}, None)
         assert caught.value.reason is Reason.CLOSED
 
-    played(server, tmp_path, ask)
+    played(server, tmp_path, send_request)
     assert len(server.heads) == 2
     assert server.answers == [KEPT]
 
 
-def test_a_document_is_asked_for_again_where_the_connection_was_closed_meanwhile(
+def test_a_document_is_requested_again_where_the_connection_was_closed_meanwhile(
     tmp_path: Path,
 ) -> None:
     server = Server(KEPT, None, KEPT)
 
-    async def ask(session: HubSession) -> None:
+    async def send_request(session: HubSession) -> None:
         await session.document("/v1/fleet")
         assert await session.document("/v1/fleet") == b"up 1\n"
 
-    played(server, tmp_path, ask)
+    played(server, tmp_path, send_request)
     assert server.connections == 2
 
 
@@ -132,7 +132,7 @@ TEXT = "Content-Type: Text/Plain; charset=utf-8\r\n"
 
 
 @pytest.mark.parametrize(
-    ("answer", "reason", "told"),
+    ("answer", "reason", "message"),
     [
         (f"404 No\r\n{TEXT}Content-Length: 7\r\n\r\nno node", Reason.STATUS, "no node"),
         (f"400 No\r\n{TEXT}Content-Length: 5\r\n\r\n a\nb ", Reason.STATUS, "a\nb"),
@@ -149,30 +149,30 @@ TEXT = "Content-Type: Text/Plain; charset=utf-8\r\n"
         (f"500 No\r\nContent-Encoding: gzip\r\n{TEXT}\r\nxyz", Reason.STATUS, "answered 500"),
     ],
 )
-def test_a_refusal_is_told_in_the_words_of_the_hub(
-    tmp_path: Path, answer: str, reason: Reason, told: str
+def test_a_refusal_is_reported_in_the_words_of_the_hub(
+    tmp_path: Path, answer: str, reason: Reason, message: str
 ) -> None:
-    async def ask(session: HubSession) -> None:
+    async def send_request(session: HubSession) -> None:
         with pytest.raises(TargetFault) as caught:
             await session.document("/v1/fleet")
         fault = caught.value
-        assert (fault.reason, str(fault), fault.code) == (reason, told, int(answer[:3]))
+        assert (fault.reason, str(fault), fault.code) == (reason, message, int(answer[:3]))
         assert fault.retry_after_s == (7.0 if reason is Reason.BUSY else None)
 
-    played(Server(f"HTTP/1.1 {answer}".encode()), tmp_path, ask)
+    played(Server(f"HTTP/1.1 {answer}".encode()), tmp_path, send_request)
 
 
-def test_of_a_long_refusal_the_beginning_is_told(tmp_path: Path) -> None:
+def test_of_a_long_refusal_the_start_is_shown(tmp_path: Path) -> None:
     endless = f"HTTP/1.1 404 No\r\n{TEXT}\r\n".encode() + b"a" * 5000
 
-    async def ask(session: HubSession) -> None:
+    async def send_request(session: HubSession) -> None:
         with pytest.raises(TargetFault, match="^a{2000}$"):
             await session.document("/v1/fleet")
 
-    played(Server(endless), tmp_path, ask)
+    played(Server(endless), tmp_path, send_request)
 
 
-def test_nobody_there_is_told(tmp_path: Path) -> None:
+def test_nobody_there_is_reported(tmp_path: Path) -> None:
     async def main() -> None:
         with pytest.raises(
             TargetFault, match="cannot connect: No such file or directory"
@@ -183,20 +183,20 @@ def test_nobody_there_is_told(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_what_is_asked_when_the_session_is_closed_ends(tmp_path: Path) -> None:
+def test_a_request_ends_when_the_session_is_closed(tmp_path: Path) -> None:
     server = Server(KEPT, b"")
 
-    async def ask(session: HubSession) -> None:
+    async def send_request(session: HubSession) -> None:
         await session.document("/v1/fleet")
-        asking = asyncio.ensure_future(session.document("/v1/nodes"))
+        pending = asyncio.ensure_future(session.document("/v1/nodes"))
         await until(lambda: len(server.heads) == 2)
         await session.close()
-        for request in (asking, session.document("/v1/nodes")):
+        for request in (pending, session.document("/v1/nodes")):
             with pytest.raises(TargetFault) as caught:
                 await request
             assert caught.value.reason is Reason.CLOSED
 
-    played(server, tmp_path, ask)
+    played(server, tmp_path, send_request)
 
 
 def test_a_stream_is_taken_until_it_ends(tmp_path: Path) -> None:
@@ -209,16 +209,16 @@ def test_a_stream_is_taken_until_it_ends(tmp_path: Path) -> None:
         taken.append(Body(None, 100))
         return taken[0]
 
-    async def ask(session: HubSession) -> None:
+    async def send_request(session: HubSession) -> None:
         await session.stream("/v1/stream", {}, {"Accept": "x"}, take)
 
-    played(server, tmp_path, ask)
+    played(server, tmp_path, send_request)
     assert taken[0].read_all() == b"abc"
     assert b"\r\nAccept: x\r\n" in server.heads[0]
 
 
 @pytest.mark.parametrize(
-    ("host", "asked_of", "told"),
+    ("host", "looked_up", "message"),
     [
         ("[::1]", "::1", "[::1]"),
         ("[fe80::1%25eth0]", "fe80::1%eth0", "[fe80::1]"),
@@ -226,17 +226,17 @@ def test_a_stream_is_taken_until_it_ends(tmp_path: Path) -> None:
         ("b\u00fccher.example", "b\u00fccher.example", "xn--bcher-kva.example"),
     ],
 )
-def test_a_hub_is_asked_by_its_name_as_servers_know_it(
-    monkeypatch: pytest.MonkeyPatch, host: str, asked_of: str, told: str
+def test_a_hub_is_addressed_by_its_name_as_servers_know_it(
+    monkeypatch: pytest.MonkeyPatch, host: str, looked_up: str, message: str
 ) -> None:
     server = Server(KEPT)
     connected: list[str] = []
 
     connect = Connector.connect
 
-    async def noted(connector: Connector, place: Place, ticket: Ticket) -> KeptConnection:
-        connected.append(place.host)
-        here = msgspec.structs.replace(place, host="127.0.0.1")
+    async def noted(connector: Connector, address: Address, ticket: Ticket) -> KeptConnection:
+        connected.append(address.host)
+        here = msgspec.structs.replace(address, host="127.0.0.1")
         return await connect(connector, here, ticket)
 
     monkeypatch.setattr(Connector, "connect", noted)
@@ -252,5 +252,5 @@ def test_a_hub_is_asked_by_its_name_as_servers_know_it(
                 writer.close()
 
     asyncio.run(main())
-    assert connected == [asked_of]
-    assert f"Host: {told}:".encode() in server.heads[0]
+    assert connected == [looked_up]
+    assert f"Host: {message}:".encode() in server.heads[0]

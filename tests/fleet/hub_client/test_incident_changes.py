@@ -37,9 +37,9 @@ def test_incidents_are_silenced_and_closed_through_a_hub(tmp_path: Path) -> None
             session = HubSession(hub_endpoint(running.base))
             changes = IncidentChanges(session)
 
-            said = await changes.silence(("id=i1", "rule=gpu.lost"), "2h", "a new board")
+            outcome = await changes.silence(("id=i1", "rule=gpu.lost"), "2h", "a new board")
             id_ = next(iter(judging.incident_store.muting.silences)).id
-            assert said == f"silence {id_}: id=i1, rule=gpu.lost for 2h"
+            assert outcome == f"silence {id_}: id=i1, rule=gpu.lost for 2h"
             shown = await running.get("/v1/incidents/i1")
             assert shown["muted_by"]["reason"] == "a new board"
             assert shown["muted_by"]["by"].endswith("(unverified)")

@@ -28,8 +28,8 @@ def _open(_code: int, headers: Mapping[str, str]) -> Body:
     return Body(headers.get("content-encoding"), 1000)
 
 
-def asked(
-    server: Server, ask: Callable[[Link], Awaitable[None]], tls: ssl.SSLContext | None = None
+def exchanged(
+    server: Server, request: Callable[[Link], Awaitable[None]], tls: ssl.SSLContext | None = None
 ) -> None:
     """Ask a server on one link."""
 
@@ -39,7 +39,7 @@ def asked(
             port = listening.sockets[0].getsockname()[1]
             link = Link(Connector(), server_of(f"http{'s' if tls else ''}://127.0.0.1:{port}"))
             try:
-                await ask(link)
+                await request(link)
             finally:
                 link.close()
 
@@ -57,10 +57,10 @@ async def page(link: Link, ticket: Ticket) -> bytes:
 def test_other_credentials_go_over_a_connection_of_their_own(also: Ticket) -> None:
     server = Server(KEPT, KEPT)
 
-    async def ask(link: Link) -> None:
+    async def request(link: Link) -> None:
         assert await page(link, PLAIN) == await page(link, also) == b"up 1\n"
 
-    asked(server, ask)
+    exchanged(server, request)
     assert server.connections == (1 if also is PLAIN else 2)
 
 
@@ -74,26 +74,26 @@ def test_a_connection_over_tls_is_kept(tmp_path: Path) -> None:
     authority, server = Authority(tmp_path), Server(KEPT, KEPT)
     ticket = Ticket({}, TlsConfig(ca_file=str(authority.file)))
 
-    async def ask(link: Link) -> None:
+    async def request(link: Link) -> None:
         assert await page(link, ticket) == await page(link, ticket) == b"up 1\n"
 
-    asked(server, ask, _context(authority))
+    exchanged(server, request, _context(authority))
     assert server.connections == 1
 
 
-def test_who_hangs_up_over_tls_may_ask_for_a_certificate_of_ours(tmp_path: Path) -> None:
+def test_who_hangs_up_over_tls_may_request_a_certificate_of_ours(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     context = _context(authority)
     context.verify_mode = ssl.CERT_REQUIRED
     context.load_verify_locations(authority.file)
     ticket = Ticket({}, TlsConfig(ca_file=str(authority.file)))
 
-    async def ask(link: Link) -> None:
+    async def request(link: Link) -> None:
         with pytest.raises(TargetFault, match="does it ask for a client certificate") as caught:
             await page(link, ticket)
         assert caught.value.reason is Reason.CLOSED
 
-    asked(Server(KEPT), ask, context)
+    exchanged(Server(KEPT), request, context)
 
 
 @pytest.mark.parametrize("name", ["a..b", ".x", "x" * 64])
@@ -114,7 +114,7 @@ def test_a_name_that_tls_cannot_send_is_a_fault_and_leaves_no_connection(name: s
     asyncio.run(main())
 
 
-@pytest.mark.parametrize("asks_first", [True, False])
+@pytest.mark.parametrize("requests_first", [True, False])
 @pytest.mark.parametrize(
     ("error", "reason", "words"),
     [
@@ -124,14 +124,14 @@ def test_a_name_that_tls_cannot_send_is_a_fault_and_leaves_no_connection(name: s
     ],
 )
 def test_why_a_connection_was_lost_before_an_answer(
-    error: Exception | None, reason: Reason, words: str, asks_first: bool
+    error: Exception | None, reason: Reason, words: str, requests_first: bool
 ) -> None:
     async def main() -> None:
         connection = KeptConnection(memoryview(bytearray(10)))
         connection.connection_made(Silent())
         loop = asyncio.get_running_loop()
         loop.call_soon(connection.connection_lost, error)
-        if not asks_first:
+        if not requests_first:
             await asyncio.sleep(0)
             await asyncio.sleep(0)
         request = Request("GET", "/metrics", "n1:9400", {})
@@ -177,11 +177,11 @@ def test_a_client_keeps_few_requests_of_many_urls() -> None:
     server = Server(*[KEPT] * 40)
     urls = [f"http://n1/{number % 20}" for number in range(40)]
 
-    async def ask(client: TargetClient) -> None:
+    async def request(client: TargetClient) -> None:
         assert isinstance(client, HttpClient)
         for url in urls:
             await client.get(url, {}, lambda _headers: Body(None, 1000), 30.0)
             assert len(client._requests) <= 8
 
-    served(server, ask)
+    served(server, request)
     assert [head.split()[1].decode() for head in server.heads] == [url[9:] for url in urls]

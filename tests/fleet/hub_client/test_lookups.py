@@ -18,12 +18,12 @@ class Names:
     """A resolver of the system that answers when it is let."""
 
     def __init__(self, *errors: OSError) -> None:
-        self.asked: list[str] = []
+        self.queries: list[str] = []
         self.may = threading.Event()
         self._errors = list(errors)
 
     def __call__(self, host: str, *_: Any) -> list[tuple[Any, ...]]:
-        self.asked.append(host)
+        self.queries.append(host)
         self.may.wait(30)
         if self._errors:
             raise self._errors.pop(0)
@@ -38,10 +38,10 @@ async def _together(names: Names, *hosts: tuple[str, int]) -> list[Any]:
     return await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def test_who_asks_for_the_same_name_at_a_time_shares_one_lookup() -> None:
+def test_requests_of_the_same_name_at_a_time_share_one_lookup() -> None:
     names = Names()
     one, two, other = asyncio.run(_together(names, ("n1", 80), ("n1", 9400), ("n2", 80)))
-    assert sorted(names.asked) == ["n1", "n2"]
+    assert sorted(names.queries) == ["n1", "n2"]
     assert [(entry["host"], entry["port"]) for entry in (*one, *two, *other)] == [
         ("192.0.2.1", 80),
         ("192.0.2.1", 9400),
@@ -55,11 +55,11 @@ def test_a_failure_is_everybodys_and_is_not_kept() -> None:
     assert [type(one) for one in failed] == [socket.gaierror] * 2
     (found,) = asyncio.run(_together(names, ("n1", 80)))
     assert found[0]["host"] == "192.0.2.1"
-    assert names.asked == ["n1", "n1"]
+    assert names.queries == ["n1", "n1"]
 
 
 def test_one_who_gives_up_takes_nobody_with_him() -> None:
-    async def ask(names: Names) -> Any:
+    async def lookup(names: Names) -> Any:
         resolver = Resolver(names)
         hasty = asyncio.ensure_future(resolver.resolve("n1", 80))
         patient = asyncio.ensure_future(resolver.resolve("n1", 81))
@@ -71,8 +71,8 @@ def test_one_who_gives_up_takes_nobody_with_him() -> None:
         return await patient
 
     names = Names()
-    assert asyncio.run(ask(names))[0]["port"] == 81
-    assert names.asked == ["n1"]
+    assert asyncio.run(lookup(names))[0]["port"] == 81
+    assert names.queries == ["n1"]
 
 
 def test_a_call_that_hangs_holds_up_no_other_and_threads_are_used_again() -> None:

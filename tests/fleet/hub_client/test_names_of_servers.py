@@ -44,12 +44,14 @@ async def of_an_api_server() -> None:
         client.close()
 
 
-@pytest.mark.parametrize("ask", [of_a_store, of_a_hub, of_an_api_server])
-def test_names_are_looked_up_by_our_resolver(ask: object, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("lookup", [of_a_store, of_a_hub, of_an_api_server])
+def test_names_are_looked_up_by_our_resolver(
+    lookup: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def resolve(*_given: object, **_more: object) -> None:
         raise OSError("our resolver")
 
     monkeypatch.setattr(Resolver, "resolve", resolve)
     with pytest.raises(TargetFault, match="our resolver") as caught:
-        asyncio.run(ask())  # type: ignore[operator]
+        asyncio.run(lookup())  # type: ignore[operator]
     assert caught.value.reason is Reason.DNS

@@ -22,16 +22,16 @@ CLOSING = KEPT.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
 BUSY = b"HTTP/1.1 503 Busy\r\nRetry-After: 7\r\nContent-Length: 9999\r\n\r\nnot now"
 
 
-def asked(
+def exchanged(
     server: Server,
-    ask: Callable[[Pages], Awaitable[None]],
+    request: Callable[[Pages], Awaitable[None]],
     host: str = "127.0.0.1",
     timeout_s: float = 5.0,
 ) -> None:
     """Ask a server for pages below `/base`."""
 
     async def play(link: TargetClient) -> None:
-        await ask(Pages(link, "http://n1/base/metrics", Scrape(timeout_s=timeout_s)))
+        await request(Pages(link, "http://n1/base/metrics", Scrape(timeout_s=timeout_s)))
 
     served(server, play, host)
 
@@ -45,11 +45,11 @@ async def fault(pages: Pages) -> TargetFault:
 def test_pages_come_over_one_connection() -> None:
     server = Server(KEPT, KEPT, KEPT)
 
-    async def ask(pages: Pages) -> None:
+    async def request(pages: Pages) -> None:
         for _ in range(3):
             assert await pages.next() == b"up 1\n"
 
-    asked(server, ask)
+    exchanged(server, request)
     assert server.connections == 1
     first = server.heads[0].split(b"\r\n")
     assert first[0] == b"GET /base/metrics HTTP/1.1"
@@ -61,86 +61,86 @@ def test_pages_come_over_one_connection() -> None:
 def test_a_server_may_close_it_after_each_page() -> None:
     server = Server(CLOSING, CLOSING)
 
-    async def ask(pages: Pages) -> None:
+    async def request(pages: Pages) -> None:
         assert await pages.next() == await pages.next() == b"up 1\n"
 
-    asked(server, ask)
+    exchanged(server, request)
     assert server.connections == 2
 
 
 def test_one_that_was_closed_meanwhile_is_made_again_at_once() -> None:
     server = Server(KEPT, None, KEPT)
 
-    async def ask(pages: Pages) -> None:
+    async def request(pages: Pages) -> None:
         assert await pages.next() == await pages.next() == b"up 1\n"
 
-    asked(server, ask)
+    exchanged(server, request)
     assert (server.connections, len(server.heads)) == (2, 3)
 
 
 def test_a_new_one_that_is_closed_is_not_made_again() -> None:
     server = Server(None)
 
-    async def ask(pages: Pages) -> None:
-        told = await fault(pages)
-        assert (told.reason, "does it expect TLS?" in str(told)) == (Reason.CLOSED, True)
+    async def request(pages: Pages) -> None:
+        error = await fault(pages)
+        assert (error.reason, "does it expect TLS?" in str(error)) == (Reason.CLOSED, True)
 
-    asked(server, ask)
+    exchanged(server, request)
     assert server.connections == 1
 
 
 def test_after_a_refusal_it_is_not_used_again() -> None:
     server = Server(BUSY, KEPT)
 
-    async def ask(pages: Pages) -> None:
-        told = await fault(pages)
-        assert (told.reason, told.code, told.retry_after_s) == (Reason.BUSY, 503, 7.0)
+    async def request(pages: Pages) -> None:
+        error = await fault(pages)
+        assert (error.reason, error.code, error.retry_after_s) == (Reason.BUSY, 503, 7.0)
         assert await pages.next() == b"up 1\n"
 
-    asked(server, ask)
+    exchanged(server, request)
     assert server.connections == 2
 
 
 def test_after_a_refusal_that_came_whole_it_is_used_again() -> None:
     server = Server(BUSY.replace(b"9999", b"7"), KEPT)
 
-    async def ask(pages: Pages) -> None:
+    async def request(pages: Pages) -> None:
         assert (await fault(pages)).code == 503
         assert await pages.next() == b"up 1\n"
 
-    asked(server, ask)
+    exchanged(server, request)
     assert server.connections == 1
 
 
-def test_what_nobody_asked_for_ends_it() -> None:
+def test_an_unrequested_answer_ends_it() -> None:
     server = Server(KEPT, KEPT)
 
-    async def ask(pages: Pages) -> None:
+    async def request(pages: Pages) -> None:
         await pages.next()
         server.writers[0].write(KEPT)
         await server.gone()
         assert await pages.next() == b"up 1\n"
 
-    asked(server, ask)
+    exchanged(server, request)
     assert server.connections == 2
 
 
 def test_an_answer_that_does_not_come_is_given_up() -> None:
     server = Server(b"HTTP/1.1 200 OK\r\n", KEPT)
 
-    async def ask(pages: Pages) -> None:
+    async def request(pages: Pages) -> None:
         assert (await fault(pages)).reason is Reason.TIMEOUT
         await server.gone()
         assert await pages.next() == b"up 1\n"
 
-    asked(server, ask, timeout_s=0.2)
+    exchanged(server, request, timeout_s=0.2)
     assert server.connections == 2
 
 
 def test_who_no_longer_waits_lets_go_of_it() -> None:
     server = Server(b"HTTP/1.1 200 OK\r\n")
 
-    async def ask(pages: Pages) -> None:
+    async def request(pages: Pages) -> None:
         waiting = asyncio.create_task(pages.next())
         while not server.heads:
             await asyncio.sleep(0.001)
@@ -148,16 +148,16 @@ def test_who_no_longer_waits_lets_go_of_it() -> None:
         await asyncio.gather(waiting, return_exceptions=True)
         await server.gone()
 
-    asked(server, ask)
+    exchanged(server, request)
 
 
 def test_an_address_of_ipv6() -> None:
     server = Server(KEPT)
 
-    async def ask(pages: Pages) -> None:
+    async def request(pages: Pages) -> None:
         assert await pages.next() == b"up 1\n"
 
-    asked(server, ask, host="[::1]")
+    exchanged(server, request, host="[::1]")
     assert b"\r\nHost: [::1]:" in server.heads[0]
 
 
@@ -175,12 +175,12 @@ def test_a_name_is_looked_up_by_our_resolver(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(Resolver, "resolve", resolve)
 
-    async def ask(pages: Pages) -> None:
+    async def request(pages: Pages) -> None:
         assert await pages.next() == b"up 1\n"
-        told = await fault(pages)
-        assert (told.reason, "our resolver" in str(told)) == (Reason.DNS, True)
+        error = await fault(pages)
+        assert (error.reason, "our resolver" in str(error)) == (Reason.DNS, True)
 
-    asked(server, ask, host="n001.invalid")
+    exchanged(server, request, host="n001.invalid")
     assert looked_up == ["n001.invalid", "n001.invalid"]
     assert b"\r\nHost: n001.invalid:" in server.heads[0]
 
@@ -203,11 +203,11 @@ def test_the_family_that_answered_is_tried_first_the_next_time(
     monkeypatch.setattr(Resolver, "resolve", resolve)
     monkeypatch.setattr(aiohappyeyeballs, "start_connection", noted)
 
-    async def ask(pages: Pages) -> None:
+    async def request(pages: Pages) -> None:
         for _ in range(2):
             assert await pages.next() == b"up 1\n"
 
-    asked(server, ask, host="n001.invalid")
+    exchanged(server, request, host="n001.invalid")
     assert tried == [[*also, "127.0.0.1"], ["127.0.0.1", *also]]
 
 
@@ -216,7 +216,7 @@ def test_nobody_there() -> None:
         scrape = Scrape()
         client = Client(scrape, BoundAccess(scrape))
         (target,) = targets_of(["127.0.0.1:1"])
-        told = await fault(Pages(target_client(client, target), target.metrics_url, scrape))
-        assert (told.reason, str(told)) == (Reason.CONNECT, "cannot connect: Connection refused")
+        error = await fault(Pages(target_client(client, target), target.metrics_url, scrape))
+        assert (error.reason, str(error)) == (Reason.CONNECT, "cannot connect: Connection refused")
 
     asyncio.run(main())

@@ -19,7 +19,7 @@ from remediation.virtual_time import VirtualLoop, run
 TARGETS = {target.key: target for target in targets_of(["n[001-100]"])}
 
 
-class Begun:
+class Started:
     """Notes who began, and when; nobody is asked, for there is no reader."""
 
     def __init__(self) -> None:
@@ -39,9 +39,9 @@ class Begun:
         assert "not an accelwatch agent" in str(fault)
 
 
-def begun(play: Callable[[Followers, Begun, Turn], Awaitable[None]]) -> None:
+def started(play: Callable[[Followers, Started, Turn], Awaitable[None]]) -> None:
     async def main() -> None:
-        sink, turn = Begun(), Turn()
+        sink, turn = Started(), Turn()
         client = SimpleNamespace(
             scrape=Scrape(mode="poll"), reading=turn, failures=FailureLog(), connector=None
         )
@@ -54,18 +54,18 @@ def begun(play: Callable[[Followers, Begun, Turn], Awaitable[None]]) -> None:
     run(VirtualLoop(), main())
 
 
-def test_all_have_begun_in_a_tenth_of_a_second_and_in_their_order() -> None:
-    async def play(followers: Followers, sink: Begun, _turn: Turn) -> None:
+def test_all_have_started_in_a_tenth_of_a_second_and_in_their_order() -> None:
+    async def play(followers: Followers, sink: Started, _turn: Turn) -> None:
         followers.set_targets(TARGETS)
         await asyncio.sleep(0.1)
         assert list(sink.at) == [target.node for target in TARGETS.values()]
         assert len(set(sink.at.values())) == 5
 
-    begun(play)
+    started(play)
 
 
-def test_nobody_begins_while_many_pages_wait_to_be_read() -> None:
-    async def play(followers: Followers, sink: Begun, turn: Turn) -> None:
+def test_nobody_starts_while_many_pages_wait_to_be_read() -> None:
+    async def play(followers: Followers, sink: Started, turn: Turn) -> None:
         async def read() -> None:
             async with turn:
                 await asyncio.sleep(1.0)
@@ -80,11 +80,11 @@ def test_nobody_begins_while_many_pages_wait_to_be_read() -> None:
         await asyncio.gather(*pages)
         assert turn.pending == 0
 
-    begun(play)
+    started(play)
 
 
-def test_who_goes_before_it_has_begun_does_not_begin() -> None:
-    async def play(followers: Followers, sink: Begun, _turn: Turn) -> None:
+def test_a_target_removed_before_its_start_does_not_start() -> None:
+    async def play(followers: Followers, sink: Started, _turn: Turn) -> None:
         followers.set_targets(TARGETS)
         await asyncio.sleep(0.001)
         last = dict(list(TARGETS.items())[-1:])
@@ -96,17 +96,17 @@ def test_who_goes_before_it_has_begun_does_not_begin() -> None:
         await asyncio.sleep(1.0)
         assert len(sink.at) == 100
 
-    begun(play)
+    started(play)
 
 
-def test_nobody_begins_after_the_end() -> None:
-    async def play(followers: Followers, sink: Begun, _turn: Turn) -> None:
+def test_nobody_starts_after_the_end() -> None:
+    async def play(followers: Followers, sink: Started, _turn: Turn) -> None:
         followers.set_targets(TARGETS)
         await followers.close()
         await asyncio.sleep(1.0)
         assert not sink.at
 
-    begun(play)
+    started(play)
 
 
 def test_who_gives_up_waiting_for_a_turn_does_not_want_it_any_more() -> None:

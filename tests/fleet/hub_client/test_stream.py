@@ -44,26 +44,26 @@ def test_every_message_is_handed_over_until_it_ends() -> None:
     server = Server(head() + MESSAGES, closing=True)
     received: list[Received] = []
 
-    async def ask(client: TargetClient) -> None:
+    async def request(client: TargetClient) -> None:
         fault = await followed(client, lambda message, _: received.append(message))
         assert (fault.reason, str(fault)) == (Reason.CLOSED, "the target ended the stream")
 
-    served(server, ask)
+    served(server, request)
     assert isinstance(received[-1], RawTick)
     assert server.heads[0].startswith(b"GET /v1/stream HTTP/1.1\r\n")
     assert b"\r\nX-Hub: h1\r\n" in server.heads[0]
     assert b"\r\nAccept-Encoding: identity\r\n" in server.heads[0]
 
 
-def test_who_has_no_stream_is_asked_for_pages_on_the_same_connection() -> None:
+def test_who_has_no_stream_is_polled_on_the_same_connection() -> None:
     server = Server(NONE, KEPT)
 
-    async def ask(client: TargetClient) -> None:
+    async def request(client: TargetClient) -> None:
         assert isinstance(await followed(client), NotOurs)
         pages = Pages(client, "http://n1/metrics", Scrape())
         assert await pages.next() == b"up 1\n"
 
-    served(server, ask)
+    served(server, request)
     assert server.connections == 1
 
 
@@ -78,30 +78,30 @@ def test_who_has_no_stream_is_asked_for_pages_on_the_same_connection() -> None:
     ],
 )
 def test_what_answers_without_a_stream(answer: bytes, not_ours: bool, words: str) -> None:
-    async def ask(client: TargetClient) -> None:
+    async def request(client: TargetClient) -> None:
         fault = await followed(client)
         assert (isinstance(fault, NotOurs), words in str(fault)) == (not_ours, True)
 
-    served(Server(answer), ask)
+    served(Server(answer), request)
 
 
 @pytest.mark.parametrize("kind", [f"{MSGPACK}; version=1", MSGPACK.upper()])
 def test_parameters_and_case_of_a_type_do_not_matter(kind: str) -> None:
-    async def ask(client: TargetClient) -> None:
+    async def request(client: TargetClient) -> None:
         assert (await followed(client)).reason is Reason.CLOSED
 
-    served(Server(head(kind) + MESSAGES, closing=True), ask)
+    served(Server(head(kind) + MESSAGES, closing=True), request)
 
 
 def test_whatever_a_message_breaks_reaches_who_follows() -> None:
     def breaks(*_: object) -> None:
         raise ZeroDivisionError
 
-    async def ask(client: TargetClient) -> None:
+    async def request(client: TargetClient) -> None:
         with pytest.raises(ZeroDivisionError):
             await followed(client, breaks)
 
-    served(Server(head() + MESSAGES), ask)
+    served(Server(head() + MESSAGES), request)
 
 
 class Ticking:
@@ -139,12 +139,12 @@ def silent_after(play: Callable[[Ticking], Awaitable[None]]) -> tuple[TargetFaul
 
     async def main() -> tuple[TargetFault, float, bool]:
         loop, ticking = asyncio.get_running_loop(), Ticking()
-        began = loop.time()
+        started = loop.time()
         following = asyncio.create_task(followed(ticking))
         await asyncio.sleep(0)
         await play(ticking)
         fault = await following
-        return fault, loop.time() - began, ticking.transport.aborted
+        return fault, loop.time() - started, ticking.transport.aborted
 
     return run(VirtualLoop(), main())
 

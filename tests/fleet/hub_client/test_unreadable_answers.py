@@ -32,7 +32,7 @@ BODIES = {
 bodies = pytest.mark.parametrize("body", BODIES.values(), ids=list(BODIES))
 
 
-def played(body: bytes, ask: Callable[[str, HubSession], Awaitable[None]]) -> None:
+def played(body: bytes, request: Callable[[str, HubSession], Awaitable[None]]) -> None:
     """Ask a server that answers everything with this body."""
 
     async def main() -> None:
@@ -40,7 +40,7 @@ def played(body: bytes, ask: Callable[[str, HubSession], Awaitable[None]]) -> No
             answers.body = body
             session = HubSession(hub_endpoint(base))
             try:
-                await ask(base, session)
+                await request(base, session)
             finally:
                 await session.close()
 
@@ -61,26 +61,26 @@ def played(body: bytes, ask: Callable[[str, HubSession], Awaitable[None]]) -> No
 def test_a_page_that_cannot_be_read_is_garbage(
     body: bytes, read: Callable[[HubSession], Awaitable[object]]
 ) -> None:
-    async def ask(_: str, session: HubSession) -> None:
+    async def request(_: str, session: HubSession) -> None:
         with pytest.raises(TargetFault) as caught:
             await read(session)
         assert caught.value.reason is Reason.GARBAGE
 
-    played(body, ask)
+    played(body, request)
 
 
 @bodies
 def test_a_change_whose_answer_cannot_be_read_was_done(body: bytes) -> None:
-    async def ask(_: str, session: HubSession) -> None:
+    async def request(_: str, session: HubSession) -> None:
         with pytest.raises(AccelwatchError, match="closed, but the answer cannot be read: "):
             await IncidentChanges(session).close("i1", "done")
 
-    played(body, ask)
+    played(body, request)
 
 
 @bodies
 def test_an_agent_whose_incidents_cannot_be_read_is_a_problem(body: bytes) -> None:
-    async def ask(base: str, _: HubSession) -> None:
+    async def request(base: str, _: HubSession) -> None:
         incidents = AgentIncidents(hub_endpoint(base))
         polled = asyncio.Event()
         polling = asyncio.create_task(incidents.run(polled.set))
@@ -93,11 +93,11 @@ def test_an_agent_whose_incidents_cannot_be_read_is_a_problem(body: bytes) -> No
         assert problem is not None
         assert "its answer cannot be read: " in problem.text
 
-    played(body, ask)
+    played(body, request)
 
 
 @bodies
-def test_labels_that_cannot_be_read_are_asked_for_again(body: bytes) -> None:
+def test_labels_that_cannot_be_read_are_requested_again(body: bytes) -> None:
     async def main() -> None:
         errors: list[object] = []
         asyncio.get_running_loop().set_exception_handler(lambda _, about: errors.append(about))
@@ -107,7 +107,7 @@ def test_labels_that_cannot_be_read_are_asked_for_again(body: bytes) -> None:
             session = HubSession(hub_endpoint(base))
             labels = Labels(session, Picture(), clock)
             async with asyncio.timeout(GUARD_S):
-                while len(answers.asked) < 2:
+                while len(answers.requests) < 2:
                     clock.advance(60.0)
                     labels.refresh(["n1"])
                     await asyncio.sleep(0)

@@ -32,13 +32,13 @@ KEY = b"k" * 32
 FORM = {"Content-Type": "application/x-www-form-urlencoded", "Host": "hub.example.org"}
 
 
-class AskedEngine:
+class ApprovalEngine:
     """Takes every word."""
 
     def __init__(self, state: RemedyState) -> None:
         self.state = state
         self.doing: dict[str, str] = {}
-        self.asked: list[tuple[Command, str]] = []
+        self.commands: list[tuple[Command, str]] = []
         self.reply = Reply()
         # Why nobody can look now.
         self.unseen = ""
@@ -53,15 +53,15 @@ class AskedEngine:
         self, command: Command, address: str = "", *, already_checked: bool = False
     ) -> Reply:
         assert already_checked or command.verb is not Verb.APPROVE
-        self.asked.append((command, address))
+        self.commands.append((command, address))
         return self.reply
 
 
-class AskedRunner:
+class ApprovalRunner:
     """A plan for whoever asks."""
 
     def __init__(self, state: RemedyState) -> None:
-        self.engine = AskedEngine(state)
+        self.engine = ApprovalEngine(state)
         self.settings = RemedySettings(ceiling="resume")
         self.plan_of: dict[str, Plan] = {}
 
@@ -74,7 +74,7 @@ class AskedRunner:
         return self.plan_of.get(node) or Plan(node=node, stage=Stage.HEALTHY, text="it is well")
 
 
-class AskedRules:
+class ApprovalRules:
     """Knows one incident."""
 
     def __init__(self, incident: Incident) -> None:
@@ -87,7 +87,7 @@ class AskedRules:
         return None
 
 
-class AskedHub:
+class ApprovalHub:
     """One incident of node n12 that waits for a yes to the plan `p1`."""
 
     def __init__(self, *, may_act: bool = True, acts: bool = True, **facts: Any) -> None:
@@ -101,14 +101,14 @@ class AskedHub:
             incident="i3",
             approval=Approval(asked="p1"),
         )
-        self.runner = AskedRunner(RemedyState(remedies={"n12": self.remedy}))
+        self.runner = ApprovalRunner(RemedyState(remedies={"n12": self.remedy}))
         self.plan("p1", "take n12 out of the pool")
         self.batches: list[Batch] = []
         self.broken = ""
         self.signer = Signer(KEY)
         self.approvals = Approvals(self.signer, UsedLinks(self._commit, self.clock), ShownPlans())
         runner: Any = self.runner
-        rules: Any = AskedRules(self.incident)
+        rules: Any = ApprovalRules(self.incident)
         self.visits = IncidentVisits(
             self.fleet,
             self.clock,
@@ -138,7 +138,7 @@ class AskedHub:
 
     def link(self, **other: Any) -> str:
         """A link to the plan that waits, or to another one."""
-        said = {
+        form = {
             "sink": "oncall",
             "incident": "i3",
             "node": "n12",
@@ -146,7 +146,7 @@ class AskedHub:
             "requested_at": self.remedy.clocks.since,
             "until": NOW + 1740.0,
         }
-        return self.signer.link(Link(**{**said, **other}))
+        return self.signer.link(Link(**{**form, **other}))
 
     def show(self, token: str = "", path: str = "/incidents/i3", **visit: Any) -> Page:
         """What somebody sees; with nothing said an administrator."""
@@ -170,7 +170,7 @@ class AskedHub:
         shown = await self.visited(
             token, **{key: who[key] for key in ("user", "role", "guest") if key in who}
         )
-        said = {
+        form = {
             "form": _form_in(shown.body.decode()),
             "node": "n12",
             "plan": "p1",
@@ -183,7 +183,7 @@ class AskedHub:
                 path="/incidents/i3",
                 query=_query(token),
                 headers={**FORM, **(headers or {})},
-                body=urlencode(said).encode(),
+                body=urlencode(form).encode(),
                 address="10.0.0.7",
                 **who,
             )
@@ -192,7 +192,7 @@ class AskedHub:
     @property
     def commands(self) -> list[Command]:
         """What the engine was asked for."""
-        return [command for command, _ in self.runner.engine.asked]
+        return [command for command, _ in self.runner.engine.commands]
 
 
 _ADMIN: dict[str, Any] = {"user": "kim", "role": Role.ADMIN}

@@ -44,13 +44,13 @@ class PageSite:
     def token(self, sink: str = "oncall", **other: object) -> str:
         """A link to the plan that waits, or to another one."""
         remedy = self.remedies.engine.state.remedies["a"]
-        said = {
+        document = {
             "incident": self.incident,
             "node": "a",
             "plan": remedy.approval.asked,
             "requested_at": remedy.clocks.since,
         }
-        link = Link(sink=sink, until=remedy.clocks.since + 1800.0, **{**said, **other})  # type: ignore[arg-type]
+        link = Link(sink=sink, until=remedy.clocks.since + 1800.0, **{**document, **other})  # type: ignore[arg-type]
         return self.approvals.signer.link(link)
 
     async def waits(self) -> None:

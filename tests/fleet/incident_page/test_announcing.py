@@ -27,7 +27,7 @@ def at(stage: Stage, *denials: Denial, due: float | None = None) -> Planned | No
     return planned(plan, msgspec.structs.replace(REMEDY, stage=stage, clocks=clocks), NOW)
 
 
-def test_what_is_begun_is_told_with_its_worth() -> None:
+def test_what_is_started_is_announced_with_its_worth() -> None:
     assert planned(PLAN, REMEDY, NOW) == Planned(
         node="n2", steps=tuple(step.text for step in STEPS), saved_gpu_hours=12.0
     )
@@ -35,36 +35,36 @@ def test_what_is_begun_is_told_with_its_worth() -> None:
 
 def test_what_saves_nothing_to_speak_of_says_nothing_of_it() -> None:
     plan = msgspec.structs.replace(PLAN, price=Price(saved=0.01, lost=1.0))
-    told = planned(plan, REMEDY, NOW)
-    assert told is not None
-    assert told.saved_gpu_hours is None
+    announced = planned(plan, REMEDY, NOW)
+    assert announced is not None
+    assert announced.saved_gpu_hours is None
 
 
-def test_what_waits_whether_a_node_answers_has_its_moment() -> None:
-    told = at(Stage.UNREACHABLE, due=NOW + 8)
-    assert told is not None
-    assert (told.at, told.held_back) == (NOW + 8, "")
-    told = at(Stage.SUSPECT, due=NOW + 8)
-    assert told is not None
-    assert told.at is None, "the clock of another thing"
+def test_what_waits_whether_a_node_answers_has_its_time() -> None:
+    announced = at(Stage.UNREACHABLE, due=NOW + 8)
+    assert announced is not None
+    assert (announced.at, announced.held_back) == (NOW + 8, "")
+    announced = at(Stage.SUSPECT, due=NOW + 8)
+    assert announced is not None
+    assert announced.at is None, "the clock of another thing"
 
 
-def test_what_is_held_back_says_by_what_and_until_when() -> None:
-    told = at(Stage.SUSPECT, Denial(why=DenialKind.BUDGET, text="too soon", until=NOW + 90))
-    assert told is not None
-    assert (told.at, told.held_back) == (NOW + 90, "too soon")
+def test_what_is_held_back_shows_by_what_and_until_when() -> None:
+    announced = at(Stage.SUSPECT, Denial(why=DenialKind.BUDGET, text="too soon", until=NOW + 90))
+    assert announced is not None
+    assert (announced.at, announced.held_back) == (NOW + 90, "too soon")
 
 
-def test_where_more_than_a_yes_is_missing_nobody_is_asked_and_that_is_said() -> None:
+def test_where_more_than_a_yes_is_missing_nothing_is_requested_and_that_is_shown() -> None:
     yes = Denial(why=DenialKind.APPROVAL, text="the rule asks for a person's approval")
     breaker = Denial(why=DenialKind.BREAKER, text="the breaker is open", until=NOW + 1800)
-    told = at(Stage.SUSPECT, yes, breaker)
-    assert told is not None
-    assert (told.at, told.held_back) == (NOW + 1800, "the breaker is open")
+    announced = at(Stage.SUSPECT, yes, breaker)
+    assert announced is not None
+    assert (announced.at, announced.held_back) == (NOW + 1800, "the breaker is open")
 
 
 @pytest.mark.parametrize("why", [DenialKind.MODE, DenialKind.CEILING, DenialKind.APPROVAL])
-def test_what_only_observes_or_asks_a_person_announces_nothing(why: DenialKind) -> None:
+def test_what_only_observes_or_needs_approval_announces_nothing(why: DenialKind) -> None:
     assert at(Stage.SUSPECT, Denial(why=why, text="x")) is None
 
 
@@ -88,7 +88,7 @@ def test_what_is_in_the_way_only_until_somebody_has_looked_is_no_decision(why: D
     assert is_decided(msgspec.structs.replace(waits, stage=Stage.AWAITING_APPROVAL))
 
 
-def test_nothing_begun_is_decided_by_what_lasts() -> None:
+def test_nothing_started_is_decided_by_what_lasts() -> None:
     suspect = msgspec.structs.replace(REMEDY, stage=Stage.SUSPECT)
     assert not is_decided(suspect)
     denial = Denial(why=DenialKind.BUDGET, text="too many")

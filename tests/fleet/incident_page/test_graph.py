@@ -107,7 +107,7 @@ def test_noise_does_not_fill_the_picture_and_a_share_is_no_more_than_all() -> No
 
 
 @pytest.mark.parametrize("onset", [END - 100.0, END + 100.0])
-def test_a_beginning_outside_of_the_picture_is_not_drawn(onset: float) -> None:
+def test_a_start_outside_of_the_picture_is_not_drawn(onset: float) -> None:
     assert "began" not in drawn(quantity_graph(400.0, 100.0), onset)
 
 
@@ -127,7 +127,7 @@ def test_the_words_say_what_line_and_band_show() -> None:
     )
 
 
-def test_the_words_say_until_when_a_device_that_has_gone_told_anything() -> None:
+def test_the_words_say_until_when_a_device_that_has_gone_reported_anything() -> None:
     graph = beside(200.0, None, None, None, peers=(400.0,) * 4, absent="lost")
     text = caption(graphs(graph), graph)
     assert text.startswith("n002 nvidia3: 200 W until 11:06 (lost); 59 other devices")
@@ -143,7 +143,7 @@ def test_the_words_say_that_there_is_nothing_to_compare_with() -> None:
     assert caption(graphs(graph), graph) == "n002 nvidia3: no value; no peers to compare with"
 
 
-def test_growth_is_told_a_second_and_that_of_seconds_as_a_share() -> None:
+def test_growth_is_written_a_second_and_that_of_seconds_as_a_share() -> None:
     graph = quantity_graph(2.0, name="ecc_errors_total.corrected", unit="", rate=True)
     assert "n002 nvidia3: 2/s;" in caption(graphs(graph), graph)
     graph = quantity_graph(0.25, name="throttle_seconds_total.thermal", unit="seconds", rate=True)

@@ -42,19 +42,19 @@ def stage(one: PageSite) -> Stage:
     return one.remedies.engine.state.remedies["a"].stage
 
 
-async def told(there: Receiver) -> str:
+async def approval_link(there: Receiver) -> str:
     """The link in the message that asks for a yes."""
     while True:
         for request in there.requests:
-            for asked in request.json()["data"]["asks"]:
-                return str(asked["link"])
+            for approval in request.json()["data"]["asks"]:
+                return str(approval["link"])
         await asyncio.sleep(0.05)
 
 
 async def look(program: str, site: HubSite, one: PageSite, there: Receiver, picture: Path) -> str:
     """What somebody who is told sees and does; the link's token."""
     site.watts = 100.0
-    address = await told(there)
+    address = await approval_link(there)
     token = address.partition("?link=")[2]
     assert address == f"{one.base}/incidents/{one.incident}?link={token}"
     async with browser(program) as page:
@@ -74,14 +74,14 @@ async def look(program: str, site: HubSite, one: PageSite, there: Receiver, pict
         await page.screenshot(picture)
         await opened(page, address)
         assert stage(one) is Stage.AWAITING_APPROVAL, "looking changes nothing"
-        assert not site.standing("n1")
+        assert not site.quarantined("n1")
         form = "document.querySelector('button.yes').closest('form')"
         # Somebody keeps the form, and sends it again when the button was pressed.
         body = str(await page.evaluate(f"new URLSearchParams(new FormData({form})).toString()"))
         await page.evaluate("document.querySelector('button.yes').click()")
         while "Approved." not in await read(page):
             await asyncio.sleep(0.05)
-        await until(lambda: site.standing("n1"))
+        await until(lambda: site.quarantined("n1"))
         last = there.requests[-1].json()["data"]
         while not (last["asks"] == [] and "approve by link:oncall" in str(last["done"])):
             await asyncio.sleep(0.05)

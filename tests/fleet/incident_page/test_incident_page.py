@@ -18,7 +18,7 @@ from accelwatch.remediation.policy.state.model import Approval, RemedyState
 from accelwatch.remediation.policy.state.orders import Stop
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.web.protection.roles import Role
-from fleet.incident_page.approval_hub import GUEST, NOW, AskedHub
+from fleet.incident_page.approval_hub import GUEST, NOW, ApprovalHub
 from support.incidents.remedy_documents import TESTED
 
 NASTY = "<script>alert(1)</script>\" onload='x' \u202egpj"
@@ -29,12 +29,12 @@ def html(page: Any) -> str:
     return text
 
 
-def press(hub: AskedHub, token: str = "", **change: Any) -> Any:
+def press(hub: ApprovalHub, token: str = "", **change: Any) -> Any:
     return asyncio.run(hub.press(token, **change))
 
 
 def test_it_says_what_would_be_done_and_its_price() -> None:
-    shown = html(AskedHub().show())
+    shown = html(ApprovalHub().show())
     assert "GPU has fallen off the bus" in shown
     assert "n12 nvidia3" in shown
     assert "take n12 out of the pool" in shown
@@ -44,7 +44,9 @@ def test_it_says_what_would_be_done_and_its_price() -> None:
 
 def test_nothing_that_anybody_is_called_becomes_markup() -> None:
     evidence = (Evidence(signal="x", text=NASTY),)
-    hub = AskedHub(title=NASTY, what_to_do=NASTY, evidence=evidence, runbook="javascript:alert(1)")
+    hub = ApprovalHub(
+        title=NASTY, what_to_do=NASTY, evidence=evidence, runbook="javascript:alert(1)"
+    )
     hub.plan("p1", NASTY)
     shown = html(hub.show())
     assert "<script" not in shown
@@ -54,8 +56,8 @@ def test_nothing_that_anybody_is_called_becomes_markup() -> None:
     assert "&lt;script&gt;" in shown
 
 
-def test_the_page_asks_nobody_else_and_runs_nothing() -> None:
-    page = AskedHub().show()
+def test_the_page_requests_nothing_else_and_runs_nothing() -> None:
+    page = ApprovalHub().show()
     policy = page.headers["Content-Security-Policy"]
     assert policy.startswith("default-src 'none'; style-src 'sha256-")
     assert "form-action 'self'" in policy
@@ -78,24 +80,24 @@ def test_the_page_asks_nobody_else_and_runs_nothing() -> None:
     ],
 )
 def test_who_may_do_something_has_the_button(role: Role, verbs: set[str]) -> None:
-    shown = html(AskedHub().show(role=role))
+    shown = html(ApprovalHub().show(role=role))
     offered = {verb for verb in ("approve", "deny", "hold") if f'value="{verb}"' in shown}
     assert offered == verbs
 
 
 def test_the_return_key_in_a_text_field_never_says_yes() -> None:
-    for form in html(AskedHub().show()).split("<form")[1:]:
+    for form in html(ApprovalHub().show()).split("<form")[1:]:
         assert ('value="approve"' in form) != ('name="reason"' in form)
 
 
 def test_a_hub_that_is_open_to_all_has_no_buttons() -> None:
-    hub = AskedHub(may_act=False)
+    hub = ApprovalHub(may_act=False)
     assert "<button" not in html(hub.show())
     assert "<button" in html(hub.show(hub.link()))
 
 
 def test_a_person_decides_by_his_role() -> None:
-    hub = AskedHub()
+    hub = ApprovalHub()
     page = press(hub, user="ana", role=Role.APPROVE)
     assert page.code == 200
     assert "Approved." in html(page)
@@ -106,13 +108,13 @@ def test_a_person_decides_by_his_role() -> None:
         "n12",
         "p1",
     )
-    assert hub.runner.engine.asked[0][1] == "10.0.0.7"
+    assert hub.runner.engine.commands[0][1] == "10.0.0.7"
 
 
 def test_a_no_lasts_as_long_as_it_says_and_keeps_its_reason() -> None:
-    hub = AskedHub()
-    said = {"verb": "deny", "plan": "", "for": "4h", "reason": " we look \n at it "}
-    press(hub, fields=said, user="ana", role=Role.APPROVE)
+    hub = ApprovalHub()
+    form = {"verb": "deny", "plan": "", "for": "4h", "reason": " we look \n at it "}
+    press(hub, fields=form, user="ana", role=Role.APPROVE)
     (command,) = hub.commands
     assert (command.verb, command.until, command.reason) == (
         Verb.DENY,
@@ -122,7 +124,7 @@ def test_a_no_lasts_as_long_as_it_says_and_keeps_its_reason() -> None:
 
 
 def test_a_node_is_held_by_whom_may_act() -> None:
-    hub = AskedHub()
+    hub = ApprovalHub()
     hold = {"verb": "hold", "plan": "", "for": "1d"}
     assert press(hub, fields=hold, user="ana", role=Role.ACT).code == 200
     assert hub.commands[0].verb is Verb.HOLD
@@ -133,7 +135,7 @@ def test_a_node_is_held_by_whom_may_act() -> None:
 
 
 def test_who_may_only_read_decides_nothing() -> None:
-    hub = AskedHub()
+    hub = ApprovalHub()
     # The buttons are not there; somebody writes the form himself.
     form = hub.signer.form("i3", "ana\n", NOW + 60.0)
     assert press(hub, fields={"form": form}, user="ana", role=Role.READ).code == 403
@@ -141,7 +143,7 @@ def test_who_may_only_read_decides_nothing() -> None:
 
 
 def test_an_open_hub_takes_no_word_without_a_link() -> None:
-    hub = AskedHub(may_act=False)
+    hub = ApprovalHub(may_act=False)
     form = hub.signer.form("i3", "\n", NOW + 60.0)
     refused = press(hub, fields={"form": form}, user="")
     assert refused.code == 403
@@ -151,13 +153,13 @@ def test_an_open_hub_takes_no_word_without_a_link() -> None:
 
 @pytest.mark.parametrize("form", ["", "made up"])
 def test_a_form_without_our_token_does_nothing(form: str) -> None:
-    hub = AskedHub()
+    hub = ApprovalHub()
     assert press(hub, fields={"form": form}).code == 403
     assert not hub.commands
 
 
 def test_a_form_of_somebody_else_does_nothing() -> None:
-    hub = AskedHub()
+    hub = ApprovalHub()
     form = hub.signer.form("i3", "ana\n", NOW + 60.0)
     assert press(hub, fields={"form": form}, user="kim").code == 403
     assert not hub.commands
@@ -179,7 +181,7 @@ def test_a_form_of_somebody_else_does_nothing() -> None:
     ],
 )
 def test_a_form_comes_from_a_page_of_ours(headers: dict[str, str], code: int) -> None:
-    hub = AskedHub()
+    hub = ApprovalHub()
     assert press(hub, headers=headers).code == code
     assert len(hub.commands) == (code == 200)
 
@@ -198,7 +200,7 @@ def test_a_form_comes_from_a_page_of_ours(headers: dict[str, str], code: int) ->
 def test_what_makes_no_sense_is_refused(
     fields: dict[str, str], headers: dict[str, str], text: str
 ) -> None:
-    hub = AskedHub()
+    hub = ApprovalHub()
     with pytest.raises(UsageError, match=text):
         press(hub, fields=fields, headers=headers)
     assert not hub.commands
@@ -206,19 +208,19 @@ def test_what_makes_no_sense_is_refused(
 
 def test_a_node_that_nobody_knows_is_refused() -> None:
     with pytest.raises(UnmetError, match="no node 'n99'"):
-        press(AskedHub(), fields={"node": "n99"})
+        press(ApprovalHub(), fields={"node": "n99"})
 
 
 def test_an_incident_that_nobody_knows_has_no_page() -> None:
     with pytest.raises(UnmetError, match="no incident 'i9'"):
-        AskedHub().show(path="/incidents/i9")
-    assert AskedHub().visits.methods("/incidents/") == ()
-    assert AskedHub().visits.methods("/incidents/i3/x") == ()
-    assert AskedHub().visits.methods("/v1/incidents/i3") == ()
+        ApprovalHub().show(path="/incidents/i9")
+    assert ApprovalHub().visits.methods("/incidents/") == ()
+    assert ApprovalHub().visits.methods("/incidents/i3/x") == ()
+    assert ApprovalHub().visits.methods("/v1/incidents/i3") == ()
 
 
 def test_a_word_that_changes_nothing_says_so() -> None:
-    hub = AskedHub()
+    hub = ApprovalHub()
     note = msgspec.convert(
         {"text": "approve changes nothing: n12 is suspect", "loudness": "tell"}, _note()
     )
@@ -235,7 +237,7 @@ def _note() -> Any:
 
 
 def test_a_word_that_is_not_written_down_does_not_count() -> None:
-    hub = AskedHub()
+    hub = ApprovalHub()
     hub.runner.engine.reply = Reply(problem="the disk is full")
     page = press(hub)
     assert page.code == 503
@@ -243,7 +245,7 @@ def test_a_word_that_is_not_written_down_does_not_count() -> None:
 
 
 def test_a_link_lets_somebody_in_without_a_login() -> None:
-    hub = AskedHub()
+    hub = ApprovalHub()
     query = {"link": [hub.link()]}
     assert hub.visits.guest("/incidents/i3", query) == "link:oncall"
     assert hub.visits.guest("/incidents/i4", query) == ""
@@ -254,7 +256,7 @@ def test_a_link_lets_somebody_in_without_a_login() -> None:
 
 
 def test_a_link_approves_its_plan_once() -> None:
-    hub = AskedHub()
+    hub = ApprovalHub()
     token = hub.link()
     page = press(hub, token, **GUEST)
     assert page.code == 200
@@ -275,7 +277,7 @@ def _written_otherwise(token: str) -> str:
 
 
 def test_a_link_that_was_used_is_used_however_it_is_written() -> None:
-    hub = AskedHub()
+    hub = ApprovalHub()
     token = hub.link()
     assert press(hub, token, **GUEST).code == 200
     other = _written_otherwise(token)
@@ -287,13 +289,13 @@ def test_a_link_that_was_used_is_used_however_it_is_written() -> None:
     assert len(hub.commands) == 1
 
 
-def _guest_form(hub: AskedHub, token: str) -> str:
+def _guest_form(hub: ApprovalHub, token: str) -> str:
     who = f"\n{hashlib.sha256(token.encode()).hexdigest()}"
     return hub.signer.form("i3", who, NOW + 60.0)
 
 
 def test_looking_does_not_use_a_link() -> None:
-    hub = AskedHub()
+    hub = ApprovalHub()
     token = hub.link()
     for _ in range(3):
         assert 'value="approve"' in html(hub.show(token, **GUEST))
@@ -302,12 +304,12 @@ def test_looking_does_not_use_a_link() -> None:
 
 
 def test_a_link_gives_no_other_right() -> None:
-    hub = AskedHub()
+    hub = ApprovalHub()
     token = hub.link()
     assert 'value="hold"' not in html(hub.show(token, **GUEST))
     for fields in ({"verb": "hold", "plan": ""}, {"node": "n13"}, {"plan": "p2"}):
-        said = {"form": _guest_form(hub, token), **fields}
-        assert press(hub, token, fields=said, **GUEST).code == 403
+        form = {"form": _guest_form(hub, token), **fields}
+        assert press(hub, token, fields=form, **GUEST).code == 403
     assert not hub.commands
     assert not hub.batches, "and it is not used up"
 
@@ -321,7 +323,7 @@ def test_a_link_gives_no_other_right() -> None:
     ],
 )
 def test_a_dead_link_decides_nothing(other: dict[str, Any], text: str, code: int) -> None:
-    hub = AskedHub()
+    hub = ApprovalHub()
     token = hub.link(**other)
     shown = html(hub.show(token, **GUEST))
     assert text in shown
@@ -331,7 +333,7 @@ def test_a_dead_link_decides_nothing(other: dict[str, Any], text: str, code: int
 
 
 def test_a_link_whose_plan_changed_shows_the_new_one() -> None:
-    hub = AskedHub()
+    hub = ApprovalHub()
     token = hub.link(plan="p0")
     hub.plan("p1", "reboot n12")
     shown = html(hub.show(token, **GUEST))
@@ -340,7 +342,7 @@ def test_a_link_whose_plan_changed_shows_the_new_one() -> None:
 
 
 def test_a_link_whose_plan_changed_says_what_is_new() -> None:
-    hub = AskedHub()
+    hub = ApprovalHub()
     stay, gone = "take n12 out of the pool", "move job 17 of ada to other nodes"
     hub.approvals.shown.store("p1", (stay, gone))
     hub.plan("p2", stay)
@@ -361,7 +363,7 @@ def test_a_link_whose_plan_changed_says_what_is_new() -> None:
 
 
 def test_a_yes_comes_after_a_look_and_a_link_survives_a_scheduler_that_does_not_answer() -> None:
-    hub = AskedHub()
+    hub = ApprovalHub()
     token, engine = hub.link(), hub.runner.engine
     engine.unseen = "cannot see what is running on n12: slurm does not answer"
     page = press(hub, token, **GUEST)
@@ -374,7 +376,7 @@ def test_a_yes_comes_after_a_look_and_a_link_survives_a_scheduler_that_does_not_
 
 
 def test_a_plan_that_the_look_before_a_yes_finds_changed_is_not_approved() -> None:
-    hub = AskedHub()
+    hub = ApprovalHub()
     engine, token = hub.runner.engine, hub.link()
 
     def changes() -> None:
@@ -391,14 +393,14 @@ def test_a_plan_that_the_look_before_a_yes_finds_changed_is_not_approved() -> No
 
 
 def test_it_says_when_the_node_was_seen_so() -> None:
-    hub = AskedHub()
+    hub = ApprovalHub()
     plan = hub.runner.plan_of["n12"]
     hub.runner.plan_of["n12"] = msgspec.structs.replace(plan, as_of=NOW - 61.0)
     assert time_text(NOW - 61.0) in html(hub.show())
 
 
 def test_it_says_how_often_the_hardware_has_failed_lately() -> None:
-    hub = AskedHub()
+    hub = ApprovalHub()
     assert "Record" not in html(hub.show())
     record = "3 confirmed faults in 28 days, the last on 2026-11-20; 2 of them on serial 165"
     hub.runner.plan_of["n12"] = msgspec.structs.replace(hub.runner.plan_of["n12"], record=record)
@@ -406,7 +408,7 @@ def test_it_says_how_often_the_hardware_has_failed_lately() -> None:
 
 
 def test_it_shows_what_tests_of_the_node_came_to() -> None:
-    hub = AskedHub()
+    hub = ApprovalHub()
     assert "Tested" not in html(hub.show())
     plan = msgspec.structs.replace(hub.runner.plan_of["n12"], results=(TESTED,))
     hub.runner.plan_of["n12"] = plan
@@ -415,7 +417,7 @@ def test_it_shows_what_tests_of_the_node_came_to() -> None:
 
 
 def test_an_expired_link_shows_nothing_of_the_incident() -> None:
-    hub = AskedHub()
+    hub = ApprovalHub()
     page = hub.show(hub.link(until=NOW - 1.0), **GUEST)
     assert page.code == 410
     assert "n12" not in html(page)
@@ -429,20 +431,20 @@ def test_an_expired_link_shows_nothing_of_the_incident() -> None:
 
 
 def test_a_link_decides_on_a_hub_that_is_open_to_all() -> None:
-    hub = AskedHub(may_act=False)
+    hub = ApprovalHub(may_act=False)
     assert press(hub, hub.link(), user="").code == 200
     assert hub.commands[0].by == "link:oncall"
 
 
 def test_who_has_a_name_decides_by_it_and_who_may_not_by_the_link() -> None:
-    hub = AskedHub()
+    hub = ApprovalHub()
     press(hub, hub.link(), user="ana", role=Role.APPROVE)
     press(hub, hub.link(), user="bob", role=Role.READ)
     assert [command.by for command in hub.commands] == ["ana", "link:oncall"]
 
 
 def test_a_link_that_cannot_be_written_down_does_nothing() -> None:
-    hub = AskedHub()
+    hub = ApprovalHub()
     hub.broken = "no space left"
     page = press(hub, hub.link(), **GUEST)
     assert page.code == 503
@@ -466,7 +468,7 @@ def test_a_link_that_cannot_be_written_down_does_nothing() -> None:
     ],
 )
 def test_where_nothing_waits_it_says_why(fields: dict[str, Any], text: str) -> None:
-    hub = AskedHub()
+    hub = ApprovalHub()
     remedy = msgspec.structs.replace(hub.remedy, **fields)
     hub.runner.engine.state = RemedyState(remedies={"n12": remedy})
     shown = html(hub.show())
@@ -474,8 +476,8 @@ def test_where_nothing_waits_it_says_why(fields: dict[str, Any], text: str) -> N
     assert 'value="approve"' not in shown
 
 
-def test_what_holds_for_all_is_said() -> None:
-    hub = AskedHub()
+def test_what_holds_for_all_is_shown() -> None:
+    hub = ApprovalHub()
     stop = Stop(by="kim", at=NOW, reason="too much at once")
     hub.runner.engine.state = msgspec.structs.replace(hub.runner.engine.state, stop=stop)
     shown = html(hub.show())
@@ -484,7 +486,7 @@ def test_what_holds_for_all_is_said() -> None:
 
 
 def test_a_hub_that_does_not_act_says_so() -> None:
-    hub = AskedHub(acts=False)
+    hub = ApprovalHub(acts=False)
     shown = html(hub.show())
     assert "names no remedy.actions" in shown
     assert "<button" not in shown

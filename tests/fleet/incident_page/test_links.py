@@ -27,7 +27,7 @@ WAITS = Remedy(
 )
 
 
-def standing(
+def status(
     link: Link = LINK, incident: str = "i3", remedy: Remedy | None = WAITS, used: bool = False
 ) -> LinkStatus:
     remedies = {} if remedy is None else {"n12": remedy}
@@ -39,38 +39,38 @@ def changed(**fields: object) -> Remedy:
 
 
 def test_a_link_for_what_waits_is_good() -> None:
-    assert standing() is LinkStatus.GOOD
+    assert status() is LinkStatus.GOOD
 
 
 def test_a_link_is_for_its_own_incident() -> None:
-    assert standing(incident="i4") is LinkStatus.OTHER_INCIDENT
+    assert status(incident="i4") is LinkStatus.OTHER_INCIDENT
 
 
 def test_a_link_counts_once() -> None:
-    assert standing(used=True) is LinkStatus.USED
+    assert status(used=True) is LinkStatus.USED
 
 
 def test_a_link_expires() -> None:
     old = msgspec.structs.replace(LINK, until=NOW - 1.0)
-    assert standing(old) is LinkStatus.EXPIRED
-    assert standing(msgspec.structs.replace(LINK, until=NOW)) is LinkStatus.GOOD
+    assert status(old) is LinkStatus.EXPIRED
+    assert status(msgspec.structs.replace(LINK, until=NOW)) is LinkStatus.GOOD
 
 
 def test_a_link_is_dead_once_the_plan_changed() -> None:
-    assert standing(remedy=changed(approval=Approval(asked="p2"))) is LinkStatus.CHANGED
+    assert status(remedy=changed(approval=Approval(asked="p2"))) is LinkStatus.CHANGED
 
 
-def test_a_link_is_for_the_time_that_it_was_asked() -> None:
+def test_a_link_is_for_the_time_of_its_request() -> None:
     """Denied, and asked again half an hour later, the same plan is another question."""
     assert (
-        standing(remedy=changed(clocks=Clocks(since=NOW - 5.0, begun=NOW - 61.0)))
+        status(remedy=changed(clocks=Clocks(since=NOW - 5.0, begun=NOW - 61.0)))
         is LinkStatus.CHANGED
     )
 
 
 @pytest.mark.parametrize("remedy", [None, changed(stage=Stage.SUSPECT)])
 def test_what_waits_no_more_takes_no_link(remedy: Remedy | None) -> None:
-    assert standing(remedy=remedy) is LinkStatus.DECIDED
+    assert status(remedy=remedy) is LinkStatus.DECIDED
 
 
 def test_only_what_we_have_signed_is_a_link() -> None:

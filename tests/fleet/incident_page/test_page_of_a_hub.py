@@ -40,8 +40,8 @@ async def link_in(running: Running, there: Receiver) -> str:
     links: list[str] = []
 
     def came() -> bool:
-        asked = [one for request in there.requests for one in request.json()["data"]["asks"]]
-        links.extend(one["link"] for one in asked)
+        requested = [one for request in there.requests for one in request.json()["data"]["asks"]]
+        links.extend(one["link"] for one in requested)
         return bool(links)
 
     await running.until(came)

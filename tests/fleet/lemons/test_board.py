@@ -25,8 +25,8 @@ def board_view(serial: str, index: int = 0) -> DeviceView:
 def site() -> TwoNodes:
     """Serial A is in node a, serial B in node b."""
     site = TwoNodes()
-    site.tell("a", board_view("A"))
-    site.tell("b", board_view("B"))
+    site.report("a", board_view("A"))
+    site.report("b", board_view("B"))
     return site
 
 
@@ -75,7 +75,7 @@ def test_a_board_without_a_slot_that_has_left_marks_nobody_until_it_is_seen_agai
 ) -> None:
     faults = (of_a(1, 9.0, slot="", serial="C"), of_a(2, 5.0, slot="", serial="C"))
     assert texts(site, *faults) == {}
-    site.tell("b", board_view("C"))
+    site.report("b", board_view("C"))
     assert texts(site, *faults) == {"b": "2x nvidia0"}
 
 
@@ -91,7 +91,7 @@ def test_a_device_without_serial_and_slot_marks_its_node(site: TwoNodes) -> None
 
 
 def test_the_worst_of_a_node_is_shown(site: TwoNodes) -> None:
-    site.tell("a", board_view("A"), board_view("C", 1))
+    site.report("a", board_view("A"), board_view("C", 1))
     other = {"slot": machines.device(1).pci_bus_id or "", "serial": "C", "name": "nvidia1"}
     old = [of_a(number, 25.0) for number in (1, 2)]
     new = [of_a(number, 1.0, **other) for number in (3, 4)]
@@ -101,7 +101,7 @@ def test_the_worst_of_a_node_is_shown(site: TwoNodes) -> None:
 
 def test_partitions_are_no_hardware_of_their_own(site: TwoNodes) -> None:
     partition = machines.device(1, serial="P", parent_id=machines.device(0).id)
-    site.tell("a", board_view("A"), machines.view(1, device=partition))
+    site.report("a", board_view("A"), machines.view(1, device=partition))
     assert texts(site, fault(1, node="c", serial="P"), fault(2, node="c", serial="P")) == {}
 
 
@@ -123,14 +123,14 @@ def test_the_record_of_a_node_says_how_many_the_last_and_whose(site: TwoNodes) -
 
 
 def test_the_record_has_what_a_board_brought_along(site: TwoNodes) -> None:
-    site.tell("a", board_view("M"))
+    site.report("a", board_view("M"))
     away = {"node": "c", "slot": "0000:5e:00.0", "serial": "M"}
     faults = (fault(1, 9.0, **away), fault(2, 1.0, **away))
     assert "2 confirmed faults" in record(site, *faults)
     assert "all on serial M" in record(site, *faults)
 
 
-def test_a_host_that_tells_no_serial_has_its_node_only(site: TwoNodes) -> None:
+def test_a_host_that_reports_no_serial_has_its_node_only(site: TwoNodes) -> None:
     bare = machines.device(0, serial=None, pci_bus_id=None)
-    site.tell("a", msgspec.structs.replace(machines.view(0), device=bare))
+    site.report("a", msgspec.structs.replace(machines.view(0), device=bare))
     assert texts(site, of_a(1, 5.0), of_a(2, 1.0)) == {"a": "2x nvidia3"}

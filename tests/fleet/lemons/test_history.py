@@ -140,7 +140,7 @@ def test_a_silence_that_is_ended_early_explains_nothing_afterwards() -> None:
     assert site.counted() == ["i7"]
 
 
-def test_a_window_that_is_withdrawn_before_it_begins_explains_nothing() -> None:
+def test_a_window_that_is_withdrawn_before_it_starts_explains_nothing() -> None:
     site = Site()
     now = site.now
     window = Maintenance(

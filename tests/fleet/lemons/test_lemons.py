@@ -54,10 +54,10 @@ def rules_of(folder: Path, text: str = RULES) -> RuleSettings:
 
 def earlier(number: int, days: float, node: str, **fields: Any) -> Incident:
     """A closed incident of the device that is lost now, of so many days ago."""
-    began = time.time() - days * DAY_S
+    started = time.time() - days * DAY_S
     identity = {"serial": SICK.serial, "slot": SICK.pci_bus_id, "name": SICK.name}
     made = failed(number, days, now=time.time(), **{"node": node, **identity, **fields})
-    return over(made, began + 600)
+    return over(made, started + 600)
 
 
 def journal(folder: Path, records: Sequence[Record]) -> Path:
@@ -98,7 +98,7 @@ def test_faults_of_the_journal_and_of_now_are_one_offender_everywhere(tmp_path: 
             async with hub(
                 node, well.address, rules=rules_of(tmp_path), state_dir=state
             ) as running:
-                asking = ("--hub", running.base)
+                options = ("--hub", running.base)
                 # It is open before it is written down, and counts from then on.
                 await running.until(lambda: bool(running.hub.rules and running.hub.rules.version))
                 # That of 40 days ago and that of the window do not count.
@@ -120,24 +120,24 @@ def test_faults_of_the_journal_and_of_now_are_one_offender_everywhere(tmp_path: 
                 assert {**single["lemon"], "score": 0} == {**note, "score": 0}
                 assert (await running.get(f"/v1/nodes/{well.address}"))["lemon"] is None
 
-                code, out, said = await typed("lemons", *asking)
-                assert (code, said) == (0, "")
+                code, out, errors = await typed("lemons", *options)
+                assert (code, errors) == (0, "")
                 head, line = out.splitlines()
                 assert head.split() == [
                     *("SCORE", "FAULTS", "BLAMED", "WHERE", "SERIAL", "SLOT", "LAST", "WHY")
                 ]
                 assert f"device or slot  {node}/{SICK.name}  {SICK.serial}" in line
                 assert line.split()[1] == "2"
-                _, out, _ = await typed("lemons", "--evidence", *asking)
+                _, out, _ = await typed("lemons", "--evidence", *options)
                 _, _, newest, oldest = out.splitlines()
                 assert f"{node}/{SICK.name}: A GPU is lost (gpu.lost), serial" in newest
                 assert "GPU has fallen off the bus (nvidia.gpu.lost)" in oldest
-                code, out, _ = await typed("lemons", "--json", *asking)
+                code, out, _ = await typed("lemons", "--json", *options)
                 assert (code, json.loads(out)["lemons"][0]["faults"]) == (0, 2)
 
-                code, out, said = await typed("lemons", "--least", "3", *asking)
+                code, out, errors = await typed("lemons", "--least", "3", *options)
                 assert (code, out) == (0, "")
-                assert "nothing failed 3 times in 28 days (2 confirmed hardware faults)" in said
+                assert "nothing failed 3 times in 28 days (2 confirmed hardware faults)" in errors
 
     asyncio.run(main())
 
@@ -149,9 +149,9 @@ def test_parameters_that_make_no_sense_are_refused(tmp_path: Path) -> None:
                 text = "least: a number of faults, at least 1"
                 assert text in await running.get(f"/v1/lemons?least={least}", 400)
             assert "no parameter 'node'" in await running.get("/v1/lemons?node=n1", 400)
-            code, _, said = await typed("lemons", "--least", "0", "--hub", running.base)
+            code, _, errors = await typed("lemons", "--least", "0", "--hub", running.base)
             assert code != 0
-            assert "--least: a number of faults, at least 1" in said
+            assert "--least: a number of faults, at least 1" in errors
 
     asyncio.run(main())
 
@@ -161,18 +161,18 @@ def test_it_says_what_is_missing(tmp_path: Path) -> None:
         async with agent() as well, hub(well.address, rules=rules_of(tmp_path)) as running:
             page = await running.get("/v1/lemons")
             assert "no journal is kept here" in page["problems"][0]
-            code, out, said = await typed("lemons", "--least", "1", "--hub", running.base)
+            code, out, errors = await typed("lemons", "--least", "1", "--hub", running.base)
             assert (code, out) == (0, "")
-            assert "no journal is kept here" in said
-            assert "nothing failed once in 28 days (0 confirmed hardware faults)" in said
+            assert "no journal is kept here" in errors
+            assert "nothing failed once in 28 days (0 confirmed hardware faults)" in errors
         async with agent() as well, hub(well.address) as running:
-            code, _, said = await typed("lemons", "--agent", well.address)
+            code, _, errors = await typed("lemons", "--agent", well.address)
             assert code != 0
-            assert "no such page: faults are counted by hubs; name one with --hub" in said
+            assert "no such page: faults are counted by hubs; name one with --hub" in errors
             assert (await running.get("/v1/lemons"))["rules"] == 0
-            code, out, said = await typed("lemons", "--hub", running.base)
+            code, out, errors = await typed("lemons", "--hub", running.base)
             assert (code, out) == (0, "")
-            assert "no rules are configured, so no faults are counted" in said
+            assert "no rules are configured, so no faults are counted" in errors
 
     asyncio.run(main())
 
@@ -229,8 +229,8 @@ def test_a_plan_shows_the_record_of_the_node_and_is_no_other_plan_for_it(
                 plan = remedies.plan(node)
                 assert plan.record.startswith("2 confirmed faults in 28 days, the last on ")
                 assert plan.record.endswith(f"; all on serial {SICK.serial}")
-                asked = engine.state.remedies[node].approval.asked
-                assert plan.digest == asked
+                approved_plan = engine.state.remedies[node].approval.asked
+                assert plan.digest == approved_plan
                 _, out, _ = await typed("remedy", "plan", node, "--hub", running.base)
                 assert f"record: {plan.record}" in out.splitlines()
                 page = await running.get(f"/v1/plan?node={node}")

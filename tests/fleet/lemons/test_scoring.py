@@ -96,7 +96,7 @@ def test_a_node_is_blamed_for_several_devices_beside_the_device_that_repeats() -
     assert mixed.reason == "1 of the node itself, and faults of a device"
 
 
-def test_those_of_one_fault_are_listed_only_where_asked_for() -> None:
+def test_those_of_one_fault_are_listed_only_on_request() -> None:
     assert offenders(fault(1), fault(2, node="n2", serial="B")) == []
     assert len(offenders(fault(1), fault(2, node="n2", serial="B"), least=1)) == 2
     assert offenders(fault(1), fault(2), least=3) == []

@@ -28,8 +28,8 @@ def messages(snapshot: Snapshot | None = None) -> list[Message]:
     return found
 
 
-def framed(told: list[Message]) -> bytes:
-    bodies = [msgspec.msgpack.encode(one) for one in told]
+def framed(sent: list[Message]) -> bytes:
+    bodies = [msgspec.msgpack.encode(one) for one in sent]
     return b"".join(len(body).to_bytes(4, "big") + body for body in bodies)
 
 
@@ -45,17 +45,17 @@ def streamed(data: bytes) -> Behaviour:
 
 def twisted(kind: str, twist: Twist) -> Behaviour:
     """A stream whose messages of a kind are changed."""
-    told = messages()
-    for message in told:
+    sent = messages()
+    for message in sent:
         if message["type"] == kind:
             twist(message)
-    return streamed(framed(told))
+    return streamed(framed(sent))
 
 
 def value(series: tuple[str, ...], number: object) -> Behaviour:
     """A stream whose first device has another value for a series."""
-    told = messages()
-    layout = next(one for one in told if one["type"] == "layout")
+    sent = messages()
+    layout = next(one for one in sent if one["type"] == "layout")
     at = layout["series"].index(list(series))
-    told[-1]["devices"][0][VALUES][at] = number
-    return streamed(framed(told))
+    sent[-1]["devices"][0][VALUES][at] = number
+    return streamed(framed(sent))

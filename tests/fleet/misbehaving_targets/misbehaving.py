@@ -145,9 +145,9 @@ def passed_on(simulated: Simulated, name: str) -> Behaviour:
     async def behave(exchange: Exchange) -> None:
         host, port = simulated.address.rsplit(":", 1)
         reader, writer = await asyncio.open_connection(host, int(port))
-        place = b" " + simulated.path(name).encode() + b"/"
+        prefix = b" " + simulated.path(name).encode() + b"/"
         try:
-            writer.write(exchange.head.replace(b" /", place, 1))
+            writer.write(exchange.head.replace(b" /", prefix, 1))
             while data := await reader.read(_PIECE):
                 await exchange.send(data)
         finally:

@@ -21,16 +21,16 @@ def name_of(question: bytes) -> str:
     return ".".join(labels)
 
 
-def reply(asked: bytes, mended: Path) -> bytes | None:
+def reply(query: bytes, mended: Path) -> bytes | None:
     """The answer to a question; None for silence."""
-    end = asked.index(b"\0", 12) + 5
-    name, (kind,) = name_of(asked[12:]), struct.unpack(">H", asked[end - 4 : end - 2])
+    end = query.index(b"\0", 12) + 5
+    name, (kind,) = name_of(query[12:]), struct.unpack(">H", query[end - 4 : end - 2])
     there = name.endswith(".good.test") or (name.endswith(".hang.test") and mended.exists())
     if not there and name.endswith(".hang.test"):
         return None
     flags = _ANSWER if there else _NO_SUCH_NAME if name.endswith(".gone.test") else _FAILED
     found = there and kind == _A
-    head = asked[:2] + struct.pack(">HHHHH", flags, 1, int(found), 0, 0) + asked[12:end]
+    head = query[:2] + struct.pack(">HHHHH", flags, 1, int(found), 0, 0) + query[12:end]
     record = b"\xc0\x0c" + struct.pack(">HHIH", _A, 1, 1, 4) + bytes((127, 0, 0, 1))
     return head + (record if found else b"")
 
@@ -41,8 +41,8 @@ def main() -> None:
         server.bind(("127.0.0.1", 53))
         print("ready", flush=True)
         while True:
-            asked, client = server.recvfrom(4096)
-            answer = reply(asked, Path(sys.argv[1]))
+            query, client = server.recvfrom(4096)
+            answer = reply(query, Path(sys.argv[1]))
             if answer is not None:
                 server.sendto(answer, client)
 

@@ -51,7 +51,7 @@ class HubProcess:
         _write(self._folder, config)
         os.kill(self.pid, signal.SIGHUP)
 
-    async def ask(self, path: str, method: str = "GET") -> tuple[int, Any]:
+    async def request(self, path: str, method: str = "GET") -> tuple[int, Any]:
         """Code and body of an answer."""
         connector = aiohttp.UnixConnector(str(self._socket))
         async with (
@@ -63,7 +63,7 @@ class HubProcess:
             return response.status, json.loads(body) if is_json else body.decode()
 
     async def get(self, path: str) -> Any:
-        code, body = await self.ask(path)
+        code, body = await self.request(path)
         assert code == 200, body
         return body
 
@@ -79,7 +79,7 @@ class HubProcess:
                 while True:
                     assert self.process.returncode is None, self.log
                     with contextlib.suppress(aiohttp.ClientConnectionError, OSError):
-                        code, found = await self.ask(path)
+                        code, found = await self.request(path)
                         if code == 200 and happened(found):
                             return found
                     await asyncio.sleep(0.05)

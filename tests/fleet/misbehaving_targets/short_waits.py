@@ -71,7 +71,7 @@ class Ward:
         self.healthy: list[str] = []
         self.base = ""
         self.http: aiohttp.ClientSession
-        self._standing: dict[str, tuple[int, int]] = {}
+        self._counts: dict[str, tuple[int, int]] = {}
 
     def node(self, name: str) -> Node:
         return self.hub.fleet.nodes[name]
@@ -79,7 +79,7 @@ class Ward:
     def source(self, name: str) -> TargetSource:
         return next(iter(self.node(name).sources.values()))
 
-    def heard(self, name: str) -> bool:
+    def has_answered(self, name: str) -> bool:
         """Whether anything has ever arrived from a node."""
         held = self.hub.fleet.nodes.get(name)
         return held is not None and held.best is not None
@@ -146,7 +146,7 @@ class Ward:
             assert self.state(name) == "up", name
             assert self.node(name).age_s(now) == 0.0
             source = self.source(name)
-            assert (source.gaps_total, source.faults_total) == self._standing[name], name
+            assert (source.gaps_total, source.faults_total) == self._counts[name], name
             assert len(self.node(name).devices) == 2
         rows = (await self.get("/v1/devices?limit=20000"))["devices"]
         mine = [row for row in rows if row["node"] in set(self.healthy)]
@@ -158,12 +158,12 @@ class Ward:
     async def mended(self, name: str) -> None:
         """Wait until a node that was bad is up, with its devices and no fault."""
 
-        def told() -> bool:
+        def is_fresh() -> bool:
             fresh = self.source(name).arrived == self.clock.monotonic()
             return fresh and self.reason(name) == "" and len(self.node(name).devices) == 2
 
         await self.beat()
-        await self.until(told)
+        await self.until(is_fresh)
         row = await self.get(f"/v1/nodes/{name}")
         assert row["state"] == "up"
         assert row["targets"][0]["fault"] is None
@@ -173,12 +173,12 @@ class Ward:
 
     async def settle(self, *names: str) -> None:
         """Wait until these are followed; they are healthy from now on."""
-        await self.until(lambda: all(self.heard(name) for name in names))
+        await self.until(lambda: all(self.has_answered(name) for name in names))
         self.healthy += names
         await self.beat()
         for name in names:
             source = self.source(name)
-            self._standing[name] = source.gaps_total, source.faults_total
+            self._counts[name] = source.gaps_total, source.faults_total
 
 
 @contextlib.asynccontextmanager

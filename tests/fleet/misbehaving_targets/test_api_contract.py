@@ -139,7 +139,7 @@ def _check(base: str, operation: Any, mode: GenerationMode) -> None:
         suppress_health_check=list(HealthCheck),
     )
     @given(case=operation.as_strategy(generation_mode=mode), exists=st.booleans())
-    def ask(case: Any, exists: bool) -> None:
+    def request(case: Any, exists: bool) -> None:
         for given_ in (case.path_parameters, case.query):
             if exists and given_ and mode is GenerationMode.POSITIVE:
                 given_.update({name: known[name] for name in given_.keys() & known.keys()})
@@ -149,7 +149,7 @@ def _check(base: str, operation: Any, mode: GenerationMode) -> None:
             response = case.call(base_url=base, timeout=_WITHIN_S)
             case.validate_response(response, checks=_CHECKS[mode])
 
-    ask()
+    request()
 
 
 def _look_at_stream(words: dict[str, Any]) -> None:

@@ -34,7 +34,7 @@ class Client:
         # Sequences of the ticks that were read.
         self.ticks: list[int] = []
 
-    async def ask(self, path: str, receive_bytes: int | None = None) -> asyncio.StreamReader:
+    async def request(self, path: str, receive_bytes: int | None = None) -> asyncio.StreamReader:
         """Send a request; whoever never reads has a small window."""
         sock = socket.socket()
         sock.setblocking(False)
@@ -52,7 +52,7 @@ class Client:
 
     async def read(self, ticks: int) -> None:
         """Read a stream until so many ticks have come."""
-        reader = await self.ask(f"/v1/stream?fields={_FIELDS}")
+        reader = await self.request(f"/v1/stream?fields={_FIELDS}")
         self.head = await reader.readuntil(b"\r\n\r\n")
         assert self.head.startswith(b"HTTP/1.1 200"), self.head
         held = b""
@@ -65,7 +65,7 @@ class Client:
 
     async def sit(self, bytes_a_time: int) -> None:
         """Read next to nothing until the hub has had enough."""
-        reader = await self.ask(f"/v1/stream?fields={_FIELDS}", 4096)
+        reader = await self.request(f"/v1/stream?fields={_FIELDS}", 4096)
         self.head = await reader.readexactly(20)
         assert self._writer is not None
         way = self._writer.transport
@@ -82,7 +82,7 @@ class Client:
     async def once(self, path: str) -> tuple[int, bytes]:
         """Code and head of an answer."""
         try:
-            reader = await self.ask(path)
+            reader = await self.request(path)
             head = await reader.readuntil(b"\r\n\r\n")
         finally:
             self.close()

@@ -23,22 +23,22 @@ from support.machines import composed as machines
 DAY_S = 86_400.0
 
 
-class Teller:
+class Streamer:
     """Streams the snapshots that it is handed."""
 
     def __init__(self) -> None:
-        self.told: asyncio.Queue[bytes] = asyncio.Queue()
+        self.sent: asyncio.Queue[bytes] = asyncio.Queue()
 
     async def behave(self, exchange: Exchange) -> None:
         await exchange.send(STREAM_HEAD)
         while True:
-            await exchange.send(await self.told.get())
+            await exchange.send(await self.sent.get())
 
-    def tell(self, *snapshots: Snapshot, sequences: tuple[int, ...] = ()) -> None:
-        self.told.put_nowait(stream_bytes(*snapshots, sequences=sequences))
+    def send(self, *snapshots: Snapshot, sequences: tuple[int, ...] = ()) -> None:
+        self.sent.put_nowait(stream_bytes(*snapshots, sequences=sequences))
 
 
-Check = Callable[[Ward, Misbehaving, Teller, ManualClock], Awaitable[None]]
+Check = Callable[[Ward, Misbehaving, Streamer, ManualClock], Awaitable[None]]
 
 
 def run(check: Check) -> None:
@@ -46,13 +46,13 @@ def run(check: Check) -> None:
 
     async def main() -> None:
         clock = ManualClock(wall=START)
-        teller = Teller()
+        streamer = Streamer()
         async with (
             simulation(clock, 4) as simulated,
-            misbehaving(teller.behave) as bad,
+            misbehaving(streamer.behave) as bad,
             ward(simulated, clock, bad.address) as running,
         ):
-            await check(running, bad, teller, clock)
+            await check(running, bad, streamer, clock)
             await running.all_well()
             await bad.mend(simulated, simulated.names[3])
             await running.mended(bad.address)
@@ -62,12 +62,14 @@ def run(check: Check) -> None:
 
 @pytest.mark.parametrize("skew_s", [DAY_S, -DAY_S])
 def test_a_clock_that_is_a_day_off_makes_no_node_young_or_old(skew_s: float) -> None:
-    async def check(running: Ward, bad: Misbehaving, teller: Teller, clock: ManualClock) -> None:
+    async def check(
+        running: Ward, bad: Misbehaving, streamer: Streamer, clock: ManualClock
+    ) -> None:
         for _ in range(3):
             clock.advance(1.0)
             theirs = clock.wall() + skew_s
             view = machines.view(0, sample_time=theirs - 0.5, state_since=theirs - 60)
-            teller.tell(machines.snapshot(view, time=theirs))
+            streamer.send(machines.snapshot(view, time=theirs))
             now = clock.monotonic()
             while running.hub.fleet.nodes[bad.address].age_s(now) != 0.0:
                 await asyncio.sleep(0.001)
@@ -87,12 +89,14 @@ def test_a_clock_that_is_a_day_off_makes_no_node_young_or_old(skew_s: float) -> 
     run(check)
 
 
-def test_gaps_and_restarts_of_a_sequence_are_told_and_cost_nothing() -> None:
+def test_gaps_and_restarts_of_a_sequence_are_reported_and_cost_nothing() -> None:
     snapshot = machines.snapshot(machines.view(0))
 
-    async def check(running: Ward, bad: Misbehaving, teller: Teller, clock: ManualClock) -> None:
+    async def check(
+        running: Ward, bad: Misbehaving, streamer: Streamer, clock: ManualClock
+    ) -> None:
         numbers = (1, 2, 5, 6, 1, 2, 2, 3, 2**62, 2**62 + 1, 1)
-        teller.tell(*[snapshot] * len(numbers), sequences=numbers)
+        streamer.send(*[snapshot] * len(numbers), sequences=numbers)
         await running.until(lambda: running.source(bad.address).restarts_total == 4)
         row = await running.get(f"/v1/nodes/{bad.address}")
         (target,) = row["targets"]
@@ -109,21 +113,23 @@ def _views(*indexes: int) -> tuple[DeviceView, ...]:
     return tuple(machines.view(index) for index in indexes)
 
 
-def test_devices_that_go_come_and_change_places() -> None:
-    async def check(running: Ward, bad: Misbehaving, teller: Teller, clock: ManualClock) -> None:
-        async def told(views: tuple[DeviceView, ...], present: int) -> dict[str, Any]:
-            teller.tell(machines.snapshot(*views))
+def test_devices_that_go_come_and_change_slots() -> None:
+    async def check(
+        running: Ward, bad: Misbehaving, streamer: Streamer, clock: ManualClock
+    ) -> None:
+        async def reported(views: tuple[DeviceView, ...], present: int) -> dict[str, Any]:
+            streamer.send(machines.snapshot(*views))
             await running.until(lambda: len(running.node(bad.address).devices) == present)
             return dict(await running.get(f"/v1/nodes/{bad.address}"))
 
-        row = await told(_views(0, 1, 2, 3), 4)
+        row = await reported(_views(0, 1, 2, 3), 4)
         assert (row["devices"], row["devices_expected"], row["devices_missing"]) == (4, 4, 0)
-        row = await told(_views(0, 2), 2)
+        row = await reported(_views(0, 2), 2)
         assert (row["devices"], row["devices_expected"], row["devices_missing"]) == (2, 4, 2)
         rows = (await running.get("/v1/devices"))["devices"]
         states = {one["index"]: one["state"] for one in rows if one["node"] == bad.address}
         assert states == {0: "ok", 1: "missing", 2: "ok", 3: "missing"}
-        row = await told(_views(5, 3, 2, 1, 0), 5)
+        row = await reported(_views(5, 3, 2, 1, 0), 5)
         assert (row["devices_expected"], row["devices_missing"]) == (5, 0)
         held = running.node(bad.address).devices
         for index in (0, 1, 2, 3, 5):
@@ -134,20 +140,22 @@ def test_devices_that_go_come_and_change_places() -> None:
 
 
 def test_a_device_that_is_partitioned_is_neither_lost_nor_counted_twice() -> None:
-    async def check(running: Ward, bad: Misbehaving, teller: Teller, clock: ManualClock) -> None:
-        teller.tell(machines.snapshot(*_views(0, 1)))
+    async def check(
+        running: Ward, bad: Misbehaving, streamer: Streamer, clock: ManualClock
+    ) -> None:
+        streamer.send(machines.snapshot(*_views(0, 1)))
         await running.until(lambda: len(running.node(bad.address).devices) == 2)
         partitioned = machines.snapshot(
             *_views(0, 1), *(machines.mig_view(9 + n, n) for n in (0, 1))
         )
-        teller.tell(partitioned)
+        streamer.send(partitioned)
         await running.until(lambda: len(running.node(bad.address).devices) == 4)
         await running.beat()
         row = await running.get(f"/v1/nodes/{bad.address}")
         assert (row["devices"], row["devices_expected"], row["devices_missing"]) == (4, 4, 0)
         fleet = await running.get("/v1/fleet")
         assert fleet["devices_total"] == 2 * 3 + 2
-        teller.tell(machines.snapshot(*_views(0, 1)))
+        streamer.send(machines.snapshot(*_views(0, 1)))
         await running.until(lambda: len(running.node(bad.address).devices) == 2)
         row = await running.get(f"/v1/nodes/{bad.address}")
         assert row["devices_missing"] == 2
@@ -155,7 +163,7 @@ def test_a_device_that_is_partitioned_is_neither_lost_nor_counted_twice() -> Non
     run(check)
 
 
-def test_two_nodes_that_claim_one_uuid_are_both_kept_and_told() -> None:
+def test_two_nodes_that_claim_one_uuid_are_both_kept_and_reported() -> None:
     async def hold(exchange: Exchange) -> None:
         snapshot = machines.snapshot(*_views(1, 2))
         await exchange.send(STREAM_HEAD + stream_bytes(snapshot))
@@ -165,14 +173,14 @@ def test_two_nodes_that_claim_one_uuid_are_both_kept_and_told() -> None:
 
     async def main() -> None:
         clock = ManualClock(wall=START)
-        teller = Teller()
+        streamer = Streamer()
         async with (
             simulation(clock, 4) as simulated,
-            misbehaving(teller.behave) as one,
+            misbehaving(streamer.behave) as one,
             misbehaving(other) as two,
             ward(simulated, clock, one.address, two.address) as running,
         ):
-            teller.tell(machines.snapshot(*_views(0, 1)))
+            streamer.send(machines.snapshot(*_views(0, 1)))
             nodes = {one.address, two.address}
             await running.until(lambda: all(len(running.node(name).devices) == 2 for name in nodes))
             await running.beat()
@@ -184,7 +192,7 @@ def test_two_nodes_that_claim_one_uuid_are_both_kept_and_told() -> None:
             claimed = [row["node"] for row in rows if row["uuid"] == conflict["uuid"]]
             assert set(claimed) == nodes
             assert "accel_fleet_identity_conflicts 1\n" in await running.get("/metrics")
-            teller.tell(machines.snapshot(*_views(0)))
+            streamer.send(machines.snapshot(*_views(0)))
             await running.until(lambda: not running.hub.fleet.conflicts())
             await running.all_well()
 

@@ -114,7 +114,7 @@ def test_a_hub_that_is_killed_again_and_again_forgets_nothing(tmp_path: Path) ->
                     row = await hub.until(lambda row: row["devices"] == 5, node)
                     assert row["devices_missing"] == left + 1
                     gone = machines.device(5 + left).id
-                    code, answer = await hub.ask(f"{node}/acknowledge?device={gone}", "POST")
+                    code, answer = await hub.request(f"{node}/acknowledge?device={gone}", "POST")
                     assert (code, answer["devices_removed"]) == (200, 1)
                     hub.process.send_signal(signal.SIGKILL)
                     await hub.process.wait()
@@ -181,7 +181,7 @@ def test_a_locked_inventory_is_waited_for_while_the_hub_goes_on(tmp_path: Path) 
                 other = sqlite3.connect(tmp_path / "state" / FILE, isolation_level=None)
                 other.execute("BEGIN IMMEDIATE")
                 gone = machines.device(3).id
-                code, text = await hub.ask(f"{node}/acknowledge?device={gone}", "POST")
+                code, text = await hub.request(f"{node}/acknowledge?device={gone}", "POST")
                 assert code == 503
                 assert "not written down yet" in text
                 assert "locked" in text
@@ -248,7 +248,9 @@ def _inside(state: Path, size: str, then: str) -> list[str]:
     return [*words, "sh", "-c", text, "hub"]
 
 
-def test_a_full_disk_is_told_and_what_waited_is_written_when_there_is_room(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_what_waited_is_written_when_there_is_room(
+    tmp_path: Path,
+) -> None:
     state = tmp_path / "state"
     state.mkdir()
     filler, room = state / "filler", tmp_path / "room"
@@ -279,7 +281,7 @@ def test_a_full_disk_is_told_and_what_waited_is_written_when_there_is_room(tmp_p
     asyncio.run(main())
 
 
-def test_a_read_only_folder_is_told_and_its_inventory_read(tmp_path: Path) -> None:
+def test_a_read_only_folder_is_reported_and_its_inventory_read(tmp_path: Path) -> None:
     async def main() -> None:
         async with agent() as one:
             state, copy = _known(tmp_path, one.address), tmp_path / "copy"
@@ -292,7 +294,7 @@ def test_a_read_only_folder_is_told_and_its_inventory_read(tmp_path: Path) -> No
                 await hub.until(lambda row: row["devices_missing"] == 7, f"/v1/nodes/{one.address}")
                 (problem,) = (await hub.get("/v1/fleet"))["problems"]
                 assert "its content is known" in problem
-                code, _ = await hub.ask(f"/v1/nodes/{one.address}/acknowledge", "POST")
+                code, _ = await hub.request(f"/v1/nodes/{one.address}/acknowledge", "POST")
                 assert code == 200
 
     asyncio.run(main())

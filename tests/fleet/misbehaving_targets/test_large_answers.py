@@ -32,8 +32,8 @@ def test_reading_stops_at_the_limit(disguise: str) -> None:
             ward(simulated, clock, bad.address, scrape=SCRAPE) as running,
         ):
             await running.fails(bad.address, reason)
-            asked = max(1, sum(not path.endswith("/v1/stream") for path in bad.requests))
-            assert bad.sent < asked * (_LIMIT + _BUFFERS) < asked * GIGABYTE
+            requests = max(1, sum(not path.endswith("/v1/stream") for path in bad.requests))
+            assert bad.sent < requests * (_LIMIT + _BUFFERS) < requests * GIGABYTE
             await running.all_well()
             assert bad.most_open <= 2
             await bad.mend(simulated, simulated.names[3])
@@ -64,15 +64,15 @@ def test_all_of_them_at_once_cost_neither_memory_nor_sockets(tmp_path: Path) -> 
             await hub.until(lambda fleet: bool(fleet["nodes_total"]))
             before = hub.status("VmRSS")
 
-            def all_told(page: Any) -> bool:
+            def all_reported(page: Any) -> bool:
                 rows = {row["node"]: row["targets"][0]["fault"] for row in page["nodes"]}
-                told = {kind: rows[one.address] for kind, one in bad.items()}
+                reported = {kind: rows[one.address] for kind, one in bad.items()}
                 return all(
-                    told[kind] and told[kind]["reason"] in (reason, "timeout")
+                    reported[kind] and reported[kind]["reason"] in (reason, "timeout")
                     for kind, (_, reason) in kinds.items()
                 )
 
-            await hub.until(all_told, "/v1/nodes")
+            await hub.until(all_reported, "/v1/nodes")
             assert all(one.most_open <= 2 for one in bad.values())
             assert hub.sockets() < 20 + 2 * len(kinds)
             assert (hub.status("VmHWM") - before) << 10 < (64 << 20) + 4 * limit * len(kinds)

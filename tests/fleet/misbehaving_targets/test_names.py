@@ -55,7 +55,7 @@ def test_names_that_do_not_resolve_cost_only_themselves(tmp_path: Path) -> None:
         "scrape": {"scrape_timeout": "10s", "max_backoff": "1s"},
     }
 
-    def told(page: Any) -> bool:
+    def is_reported(page: Any) -> bool:
         rows = {row["node"].partition("/")[0]: row for row in page["nodes"]}
         faults = {name: rows[name]["targets"][0]["fault"] for name in bad if name in rows}
         return all(faults.get(name) and faults[name]["reason"] == bad[name] for name in bad)
@@ -68,7 +68,7 @@ def test_names_that_do_not_resolve_cost_only_themselves(tmp_path: Path) -> None:
             hub_process(tmp_path, settings, inner.enter) as hub,
         ):
             await hub.until(lambda fleet: fleet["nodes"]["up"] == 3)
-            page = await hub.until(told, "/v1/nodes")
+            page = await hub.until(is_reported, "/v1/nodes")
             for row in page["nodes"]:
                 (target,) = row["targets"]
                 if ".good." in row["node"]:

@@ -75,18 +75,18 @@ async def by_relay(hub: Space, nodes: Space) -> AsyncIterator[Spoil]:
         yield spoil
 
 
-def _told_of(rows: dict[str, Any], prefix: str) -> list[Any]:
+def _reported_of(rows: dict[str, Any], prefix: str) -> list[Any]:
     return [row for name, row in rows.items() if name.startswith(prefix)]
 
 
 async def _look(hub: HubProcess) -> list[str]:
     """States of the parted nodes; the others are well, and nothing that is old is called healthy."""
     rows = await hub.rows()
-    for row in _told_of(rows, _WELL):
+    for row in _reported_of(rows, _WELL):
         (target,) = row["targets"]
         assert (target["connected"], target["failures_total"]) == (True, 0)
         assert target["missed_ticks_total"] == 0
-    parted = _told_of(rows, _PARTED)
+    parted = _reported_of(rows, _PARTED)
     for row in parted:
         assert row["state"] != "up" or row["age_s"] <= 1.5
     for device in (await hub.get("/v1/devices"))["devices"]:
@@ -98,7 +98,7 @@ async def _look(hub: HubProcess) -> list[str]:
 
 def _timed_out(page: Any) -> bool:
     rows = {row["node"]: row for row in page["nodes"]}
-    faults = [row["targets"][0]["fault"] for row in _told_of(rows, _PARTED)]
+    faults = [row["targets"][0]["fault"] for row in _reported_of(rows, _PARTED)]
     return all(fault is not None and fault["reason"] == "timeout" for fault in faults)
 
 

@@ -93,7 +93,7 @@ async def _check(folder: Path, what: str) -> None:
         state.chmod(0o700)
 
 
-def test_a_journal_that_cannot_be_written_is_told_and_left(tmp_path: Path) -> None:
+def test_a_journal_that_cannot_be_written_is_reported_and_left(tmp_path: Path) -> None:
     async def all_ways() -> None:
         # Each hub waits for ten seconds before it notifies: they wait side by side.
         async with asyncio.TaskGroup() as group:

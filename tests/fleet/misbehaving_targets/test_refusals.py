@@ -179,7 +179,7 @@ def test_a_token_file_that_is_not_there_yet(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("status", ["429 Too Many Requests", "503 Service Unavailable"])
 @pytest.mark.parametrize("form", ["seconds", "date"])
-def test_a_target_that_asks_to_wait_is_left_alone(status: str, form: str) -> None:
+def test_a_target_that_requests_a_pause_is_left_alone(status: str, form: str) -> None:
     until = "3600" if form == "seconds" else email.utils.formatdate(time.time() + 3600, usegmt=True)
     busy = always(answer(f"{status}\r\nRetry-After: {until}"))
 
@@ -191,18 +191,18 @@ def test_a_target_that_asks_to_wait_is_left_alone(status: str, form: str) -> Non
             ward(simulated, clock, bad.address) as running,
         ):
             await running.fails(bad.address, "busy", status[:3], "wait")
-            asked = list(bad.requests)
+            requested = list(bad.requests)
             for _ in range(20):
                 await running.beat(5)
                 await asyncio.sleep(0.02)
-            assert bad.requests == asked
+            assert bad.requests == requested
             await running.all_well()
 
     asyncio.run(main())
 
 
 @pytest.mark.parametrize("form", ["1", "date", "soon", "-5", "0"])
-def test_a_target_that_asked_to_wait_is_read_again(form: str) -> None:
+def test_a_target_that_requested_a_pause_is_read_again(form: str) -> None:
     async def busy(exchange: Exchange) -> None:
         until = email.utils.formatdate(time.time(), usegmt=True) if form == "date" else form
         await exchange.send(answer(f"429 Slow\r\nRetry-After: {until}"))

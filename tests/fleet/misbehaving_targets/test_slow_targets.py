@@ -118,7 +118,7 @@ def test_a_node_that_falls_silent_ages_and_is_never_called_healthy() -> None:
     asyncio.run(main())
 
 
-def test_a_stream_that_breaks_after_each_tick_is_asked_ever_less_often() -> None:
+def test_a_stream_that_breaks_after_each_tick_is_opened_ever_less_often() -> None:
     async def break_off(exchange: Exchange) -> None:
         await exchange.send(STREAM_HEAD + stream_bytes(machines.snapshot(machines.view(0))))
 
@@ -152,7 +152,7 @@ def test_a_node_does_not_say_itself_how_long_it_is_up() -> None:
             misbehaving(twisted("hello", yearly)) as bad,
             ward(simulated, clock, bad.address) as running,
         ):
-            await running.until(lambda: running.heard(bad.address))
+            await running.until(lambda: running.has_answered(bad.address))
             bad.behaviour = hang
             seen: list[str] = []
             for _ in range(40):

@@ -142,9 +142,9 @@ def test_a_strange_number_that_can_be_stays(series: tuple[str, ...], number: flo
     run(value(series, number), check)
 
 
-def _device(place: int, found: object) -> Callable[[Message], None]:
+def _device(index: int, found: object) -> Callable[[Message], None]:
     def twist(tick: Message) -> None:
-        tick["devices"][0][place] = found
+        tick["devices"][0][index] = found
 
     return twist
 
@@ -244,7 +244,7 @@ def test_words_and_shapes_that_cannot_be_are_survived(kind: str, twist: Any) -> 
         ("hello", _of("type", "goodbye")),
     ],
 )
-def test_a_wrong_type_is_told(kind: str, twist: Any) -> None:
+def test_a_wrong_type_is_reported(kind: str, twist: Any) -> None:
     async def main() -> None:
         clock = ManualClock(wall=START)
         async with (
@@ -300,29 +300,29 @@ _ROW = [1, "host", "compute", START, "me", "python", None, None, None, 1, 0.5, 1
         {"type": "backends", "backends": [], "errors": []},
     ],
 )
-def test_what_is_told_beside_the_numbers_is_survived(message: Message) -> None:
-    told = messages()
-    told.insert(-1, message)
-    run(streamed(framed(told)), lambda _running, _bad, _page: None)
+def test_what_is_sent_beside_the_numbers_is_survived(message: Message) -> None:
+    sent = messages()
+    sent.insert(-1, message)
+    run(streamed(framed(sent)), lambda _running, _bad, _page: None)
 
 
 def test_a_sum_over_many_large_values_is_still_answered() -> None:
     """Every device of a large node claims the most memory that can be believed."""
-    told = messages()
-    layout, tick = told[1], told[-1]
+    sent = messages()
+    layout, tick = sent[1], sent[-1]
     most = int(limits(("memory_size_bytes",)).high)
     for series in ("memory_size_bytes", "memory_used_bytes"):
         tick["devices"][0][VALUES][layout["series"].index([series])] = most
     for slot in range(2, MAX_SLOTS):
         device = {**layout["device"], "id": f"nvidia:{slot}", "uuid": f"GPU-{slot}", "index": slot}
-        told.insert(-1, {**layout, "slot": slot, "device": device})
+        sent.insert(-1, {**layout, "slot": slot, "device": device})
         tick["devices"].append([slot, *tick["devices"][0][1:]])
 
     def check(running: Ward, bad: str, page: dict[str, Any]) -> None:
         assert len(page["snapshot"]["devices"]) == MAX_SLOTS
         assert page["snapshot"]["devices"][-1]["memory_used_bytes"] == most
 
-    run(streamed(framed(told)), check)
+    run(streamed(framed(sent)), check)
 
 
 LABELS = 'gpu="0",UUID="GPU-1",device="nvidia0",modelName="NVIDIA H100"'
@@ -402,10 +402,10 @@ def test_a_page_of_one_node_in_msgpack_has_no_number_that_is_none() -> None:
             async with running.http.get(url, headers={"Accept": MEDIA[2]}) as response:
                 while True:
                     size = int.from_bytes(await response.content.readexactly(4), "big")
-                    told = msgspec.msgpack.decode(await response.content.readexactly(size))
-                    if told["type"] == "tick":
+                    sent = msgspec.msgpack.decode(await response.content.readexactly(size))
+                    if sent["type"] == "tick":
                         break
-            numbers = [row[3] for row in told["devices"] if row[3] is not None]
+            numbers = [row[3] for row in sent["devices"] if row[3] is not None]
             assert numbers
             assert all(math.isfinite(one) for one in numbers)
 

@@ -65,22 +65,22 @@ def test_nodes_that_are_alike_have_no_mark_and_one_that_changes_has() -> None:
     alike = AlikeFleet()
     assert alike.odd_texts() == {}
     version = alike.fleet.odd.version
-    alike.tell("b", *views(driver="550.2", kernel="5.15.0"))
+    alike.report("b", *views(driver="550.2", kernel="5.15.0"))
     assert alike.odd_texts() == {
         "b": "kernel 5.15.0 (3 of 4 nodes have 6.8.0); driver 550.2 (3 of 4 nodes have 570.1)"
     }
     assert fields_of(alike.fleet.odd.of("b")) == ("kernel", "driver")
     assert alike.fleet.odd.version > version
-    alike.tell("b", *views())
+    alike.report("b", *views())
     assert alike.odd_texts() == {}
 
 
 def test_nothing_is_compared_again_while_all_say_the_same() -> None:
     alike = AlikeFleet()
-    alike.tell("b", *views(driver="550.2"))
+    alike.report("b", *views(driver="550.2"))
     alike.odd_texts()
     before, version = alike.fleet.odd.of("b"), alike.fleet.odd.version
-    alike.tell("b", *views(driver="550.2"))
+    alike.report("b", *views(driver="550.2"))
     alike.odd_texts()
     assert alike.fleet.odd.of("b") is before
     assert alike.fleet.odd.version == version
@@ -88,7 +88,7 @@ def test_nothing_is_compared_again_while_all_say_the_same() -> None:
 
 def test_a_node_that_is_no_target_any_more_is_compared_no_more() -> None:
     alike = AlikeFleet()
-    alike.tell("b", *views(driver="550.2"))
+    alike.report("b", *views(driver="550.2"))
     assert list(alike.odd_texts()) == ["b"]
     alike.fleet.set_targets(targets_of(["b", "c"], {}))
     for gone in ("a", "d"):
@@ -104,53 +104,53 @@ def test_clusters_are_not_compared_with_each_other(
     clusters: tuple[str, ...], odd: list[str]
 ) -> None:
     alike = AlikeFleet(clusters)
-    alike.tell("b", *views(driver="550.2"))
+    alike.report("b", *views(driver="550.2"))
     assert list(alike.odd_texts()) == odd
 
 
 def set_to(swappiness: str | None, nccl: str | None = "2.21.5") -> tuple[DeviceView, ...]:
     """A device on a host with a setting and a library."""
     device, machine = views()
-    told: dict[Series, Number] = {}
+    reported: dict[Series, Number] = {}
     if swappiness is not None:
-        told["host_setting_info", "vm.swappiness", swappiness] = 1
+        reported["host_setting_info", "vm.swappiness", swappiness] = 1
     if nccl is not None:
-        told["host_library_info", "nccl", nccl] = 1
-    reading = msgspec.structs.replace(machine.reading, values=told)
+        reported["host_library_info", "nccl", nccl] = 1
+    reading = msgspec.structs.replace(machine.reading, values=reported)
     return device, msgspec.structs.replace(machine, reading=reading)
 
 
 def test_settings_of_the_kernel_and_libraries_are_compared() -> None:
     alike = AlikeFleet()
     for node in alike.nodes:
-        alike.tell(node, *set_to("10"))
+        alike.report(node, *set_to("10"))
     assert alike.odd_texts() == {}
-    alike.tell("c", *set_to("60", "2.18.1"))
+    alike.report("c", *set_to("60", "2.18.1"))
     assert alike.odd_texts() == {
         "c": "nccl 2.18.1 (3 of 4 nodes have 2.21.5); vm.swappiness 60 (3 of 4 nodes have 10)"
     }
-    alike.tell("c", *set_to("10"))
+    alike.report("c", *set_to("10"))
     assert alike.odd_texts() == {}
 
 
 def test_a_setting_that_is_not_known_differs_from_nothing() -> None:
     alike = AlikeFleet()
     for node in alike.nodes:
-        alike.tell(node, *set_to("10"))
-    alike.tell("c", *set_to(None, None))
+        alike.report(node, *set_to("10"))
+    alike.report("c", *set_to(None, None))
     assert alike.odd_texts() == {}
 
 
-def test_a_node_that_tells_too_much_has_a_bounded_number_of_marks() -> None:
+def test_a_node_that_reports_too_much_has_a_bounded_number_of_marks() -> None:
     alike = AlikeFleet()
     for node in alike.nodes:
-        alike.tell(node, *set_to("10"))
+        alike.report(node, *set_to("10"))
     device, machine = set_to("10")
-    told: dict[Series, Number] = {
+    reported: dict[Series, Number] = {
         ("host_setting_info", "vm.swappiness", f"{number}" * 1000): 1 for number in range(500)
     }
-    reading = msgspec.structs.replace(machine.reading, values=told)
-    alike.tell("c", device, msgspec.structs.replace(machine, reading=reading))
+    reading = msgspec.structs.replace(machine.reading, values=reported)
+    alike.report("c", device, msgspec.structs.replace(machine, reading=reading))
     assert list(alike.odd_texts()) == ["c"]
     marks = alike.fleet.odd.of("c")
     assert len(marks) == MOST_DEVIATIONS

@@ -59,7 +59,7 @@ def test_groups_and_fields_are_not_compared_with_each_other() -> None:
     assert differences(mixed) == []
 
 
-def test_what_a_label_tells_apart_is_not_compared() -> None:
+def test_what_a_label_distinguishes_is_not_compared() -> None:
     pools = ("old", "old", "old", "new", "new", "new")
     mixed = [
         Observation(
@@ -113,14 +113,14 @@ def test_the_page_and_the_command_of_a_real_hub() -> None:
                 assert head.split() == ["GROUP", "FIELD", "USUAL", "DIFFERS", "NODES"]
                 assert "570.1 (2 of 3 nodes)  550.2" in line
                 assert line.endswith(odd.address)
-                said = await asyncio.to_thread(
+                refused = await asyncio.to_thread(
                     CliRunner().invoke, build(), ["why", odd.address, "--hub", running.base]
                 )
-                assert "differs:    driver 550.2 (2 of 3 nodes have 570.1)" in said.stdout
-                said = await asyncio.to_thread(
+                assert "differs:    driver 550.2 (2 of 3 nodes have 570.1)" in refused.stdout
+                refused = await asyncio.to_thread(
                     CliRunner().invoke, build(), ["why", a.address, "--hub", running.base]
                 )
-                assert "differs" not in said.stdout
+                assert "differs" not in refused.stdout
                 words.append("--json")
                 result = await asyncio.to_thread(CliRunner().invoke, build(), words)
                 assert json.loads(result.stdout)["differences"] == page["differences"]

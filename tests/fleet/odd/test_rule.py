@@ -18,7 +18,7 @@ STEPS = 90
 
 
 async def judged(
-    folder: Path, tell: dict[str, list[tuple[DeviceView, ...]]], minutes: int = STEPS
+    folder: Path, reports: dict[str, list[tuple[DeviceView, ...]]], minutes: int = STEPS
 ) -> list[Incident]:
     """Open incidents of the rule after so many minutes, in which nodes tell one thing, then another."""
     site = AlikeFleet()
@@ -27,8 +27,10 @@ async def judged(
     await runner.start()
     for minute in range(minutes * 2):
         for node in site.nodes:
-            told = tell.get(node, [USUAL])
-            site.tell(node, *told[min(minute * len(told) // (minutes * 2), len(told) - 1)])
+            reported = reports.get(node, [USUAL])
+            site.report(
+                node, *reported[min(minute * len(reported) // (minutes * 2), len(reported) - 1)]
+            )
         await runner.tick()
         site.clock.advance(30.0)
     found = [one for one in runner.open if "host.odd_one_out" in one.rules]

@@ -89,26 +89,26 @@ class HubSite:
         assert source is not None
         source.dialect, source.host_name, source.boot_id = "accelwatch", "n1.example", "boot-1"
 
-        async def tell() -> None:
+        async def feed() -> None:
             while True:
-                told = view(
+                device_view = view(
                     0,
                     {POWER: self.watts},
                     sample_time=self.clock.wall(),
                     device=machines.device(0, model=self.model),
                 )
                 if self.agent:
-                    fleet.read(target.key, [told], self.clock.wall(), 1.0)
+                    fleet.read(target.key, [device_view], self.clock.wall(), 1.0)
                 await asyncio.sleep(0.2)
 
         evaluator = FleetEvaluator(fleet)
         acting: list[RemedyRunner] = []
 
-        def heard(incidents: Sequence[Incident]) -> None:
+        def receive(incidents: Sequence[Incident]) -> None:
             for one in acting:
                 one.on_changes(incidents)
 
-        asking = HubApprovalRequests(
+        approvals = HubApprovalRequests(
             lambda: next(iter(acting), None),
             lambda: self.approvals,
             lambda: self.external_url,
@@ -118,11 +118,11 @@ class HubSite:
             evaluator,
             self.rule_settings,
             self.folder,
-            heard,
+            receive,
             alerts=self.alerts,
-            approval_requests=asking,
+            approval_requests=approvals,
         )
-        telling = asyncio.create_task(tell())
+        feeding = asyncio.create_task(feed())
         await asyncio.sleep(0)
         await rules.start()
         remedies = RemedyRunner(fleet, evaluator, rules, self.settings)
@@ -134,10 +134,10 @@ class HubSite:
         finally:
             await remedies.stop()
             await rules.stop()
-            telling.cancel()
+            feeding.cancel()
             fleet.close()
 
-    def standing(self, node: str) -> bool:
+    def quarantined(self, node: str) -> bool:
         """Whether our mark is on a node."""
         return self.world.nodes[node].mark is not None
 

@@ -27,7 +27,7 @@ def test_a_node_that_we_hold_out_is_listed_by_its_scheduler_s_name(
 
             assert listed() == []
             site.watts = 100.0
-            await until(lambda: site.standing("n1"))
+            await until(lambda: site.quarantined("n1"))
             await until(lambda: len(listed()) == 1 and len(listed()[0]["reasons"]) == 2)
             (row,) = listed()
             assert (row["node"], row["scheduler_name"], row["host"]) == ("a", "n1", "n1.example")
@@ -52,7 +52,7 @@ def test_a_hub_that_follows_names_the_node_as_the_hub_does_that_leads(
                 followed=lambda: CurrentRemedies(remedies.engine.state, remedies.settings, {}, ()),
             )
             site.watts = 100.0
-            await until(lambda: site.standing("n1"))
+            await until(lambda: site.quarantined("n1"))
             await until(lambda: b"quarantined" in follows.page({}, {}).body)
             (row,) = json.loads(follows.page({}, {}).body)["nodes"]
             assert row["scheduler_name"] == "n1"

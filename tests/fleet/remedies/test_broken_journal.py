@@ -97,7 +97,7 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(own_problems, "NOTIFIED_AFTER_S", 0.5)
 
 
-class Told:
+class Notified:
     """What two sinks got: one is told of incidents, one by its routes of nothing."""
 
     def __init__(self, chat: Receiver, nobody: Receiver) -> None:
@@ -134,31 +134,33 @@ class Told:
 
 
 @contextlib.asynccontextmanager
-async def running(site: HubSite) -> AsyncIterator[tuple[RuleRunner, RemedyRunner, Told]]:
+async def running(site: HubSite) -> AsyncIterator[tuple[RuleRunner, RemedyRunner, Notified]]:
     async with receiver() as chat, receiver() as nobody:
-        told = Told(chat, nobody)
-        site.alerts = told.alerts()
+        notified = Notified(chat, nobody)
+        site.alerts = notified.alerts()
         async with site.running() as (rules, remedies):
-            yield rules, remedies, told
+            yield rules, remedies, notified
 
 
-async def _nothing_is_done_and_that_is_told(site: HubSite, told: Told, text: str) -> None:
-    await until(lambda: all(told.about_us()))
+async def _nothing_is_done_and_that_is_notified(
+    site: HubSite, notified: Notified, text: str
+) -> None:
+    await until(lambda: all(notified.about_us()))
     site.watts = 100.0
-    await until(lambda: bool(told.incidents()))
+    await until(lambda: bool(notified.incidents()))
     await asyncio.sleep(1.5)
-    for (notice,) in told.about_us():
+    for (notice,) in notified.about_us():
         assert notice["type"] == "incident.opened"
         assert notice["data"]["title"] == "nothing is done about incidents"
         assert text in notice["data"]["evidence"][0]
         assert "accelwatch remedy release NODE --force" in notice["data"]["what_to_do"]
-    (incident,) = told.incidents()
+    (incident,) = notified.incidents()
     assert text in incident["data"]["not_done"]
     assert site.world.effects == []
 
 
 @pytest.mark.parametrize("how", BEFORE)
-def test_a_hub_that_begins_without_its_journal(
+def test_a_hub_that_starts_without_its_journal(
     tmp_path: Path,
     fake_plugin: list[FakeScheduler],
     monkeypatch: pytest.MonkeyPatch,
@@ -170,8 +172,8 @@ def test_a_hub_that_begins_without_its_journal(
     breaks(tmp_path, monkeypatch)
 
     async def scenario() -> None:
-        async with running(site) as (_, _, told):
-            await _nothing_is_done_and_that_is_told(site, told, text)
+        async with running(site) as (_, _, notified):
+            await _nothing_is_done_and_that_is_notified(site, notified, text)
 
     asyncio.run(scenario())
 
@@ -188,38 +190,38 @@ def test_a_hub_that_loses_its_journal_while_nothing_happens(
     fake_plugin.append(site.world)
 
     async def scenario() -> None:
-        async with running(site) as (rules, _, told):
+        async with running(site) as (rules, _, notified):
             await until(lambda: rules.evaluated_age_s is not None)
             breaks(tmp_path, monkeypatch)
             if how == "read-only":  # found by the next that is written
                 await rules.incident_store.remember(
                     {"f": site.clock.wall() + 60.0}, site.clock.wall()
                 )
-            await _nothing_is_done_and_that_is_told(site, told, text)
+            await _nothing_is_done_and_that_is_notified(site, notified, text)
 
     asyncio.run(scenario())
 
 
-def test_what_has_room_again_acts_again_and_that_is_told(
+def test_what_has_room_again_acts_again_and_that_is_notified(
     tmp_path: Path, fake_plugin: list[FakeScheduler], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site = HubSite(tmp_path)
     fake_plugin.append(site.world)
 
     async def scenario() -> None:
-        async with running(site) as (_, _, told):
+        async with running(site) as (_, _, notified):
             with monkeypatch.context() as patch:
                 patch.setattr(own_problems, "NOTIFIED_AFTER_S", 0.5)
                 full(tmp_path, patch)
-                await until(lambda: all(told.about_us()))
-            await until(lambda: all(len(sent) == 2 for sent in told.about_us()))
-            assert [one["type"] for one in told.about_us()[1]] == [
+                await until(lambda: all(notified.about_us()))
+            await until(lambda: all(len(sent) == 2 for sent in notified.about_us()))
+            assert [one["type"] for one in notified.about_us()[1]] == [
                 "incident.opened",
                 "incident.closed",
             ]
             site.watts = 100.0
             # The node is drained and people are notified by two tasks, in either order.
-            await until(lambda: bool(site.standing("n1") and told.incidents()))
-            assert not told.incidents()[0]["data"].get("not_done")
+            await until(lambda: bool(site.quarantined("n1") and notified.incidents()))
+            assert not notified.incidents()[0]["data"].get("not_done")
 
     asyncio.run(scenario())

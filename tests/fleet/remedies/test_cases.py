@@ -50,11 +50,11 @@ def cases(rules: Rules) -> Cases:
     return Cases(cast("RuleRunner", rules))
 
 
-def told(changes: list[CaseChanged]) -> list[tuple[str, bool, str]]:
+def changes_of(changes: list[CaseChanged]) -> list[tuple[str, bool, str]]:
     return [(one.case.incident, one.case.open, one.case.group) for one in changes]
 
 
-def test_only_what_has_changed_is_looked_at_and_told() -> None:
+def test_only_what_has_changed_is_checked_and_notified() -> None:
     rules = Rules(*(incident(number) for number in range(1, 100)))
     known = cases(rules)
     assert len(known.all_changed()) == 99
@@ -64,48 +64,48 @@ def test_only_what_has_changed_is_looked_at_and_told() -> None:
     assert known.changed(rules.put(noted)) == []
     assert len(rules.looked_at) == 1
     worse = later(rules.known["i8"], START + 2, since=START + 2)
-    assert told(known.changed(rules.put(worse))) == [("i8", True, "")]
+    assert changes_of(known.changed(rules.put(worse))) == [("i8", True, "")]
 
 
-def test_the_end_of_an_incident_is_told_once_and_that_of_an_unknown_one_not_at_all() -> None:
+def test_the_end_of_an_incident_is_reported_once_and_that_of_an_unknown_one_not_at_all() -> None:
     rules = Rules(incident(1))
     known = cases(rules)
     known.all_changed()
     closed = over(rules.known["i1"], START + 5)
-    assert told(known.changed(rules.put(closed))) == [("i1", False, "")]
+    assert changes_of(known.changed(rules.put(closed))) == [("i1", False, "")]
     assert known.changed([closed]) == known.all_changed() == []
     assert known.changed(rules.put(over(incident(2), START))) == []
 
 
-def test_what_ended_while_nobody_was_here_is_told() -> None:
+def test_what_ended_while_nobody_was_here_is_notified() -> None:
     rules = Rules(incident(1))
     known = cases(rules)
     known.all_changed()
     rules.known.clear()
-    assert told(known.all_changed()) == [("i1", False, "")]
+    assert changes_of(known.all_changed()) == [("i1", False, "")]
 
 
-def test_members_are_told_when_their_group_begins_and_when_it_ends() -> None:
+def test_members_get_the_start_and_the_end_of_their_group() -> None:
     rules = Rules(*(incident(number) for number in (1, 2, 3)))
     known = cases(rules)
     known.all_changed()
     *members, group = storm(3)
     grouped = [("i1", True, "i99"), ("i2", True, "i99"), ("i3", True, "i99")]
-    assert told(known.changed(rules.put(*members, group))) == grouped
+    assert changes_of(known.changed(rules.put(*members, group))) == grouped
     alone = [("i1", True, ""), ("i2", True, ""), ("i3", True, "")]
-    assert told(known.changed(rules.put(over(group, START + 900)))) == alone
+    assert changes_of(known.changed(rules.put(over(group, START + 900)))) == alone
 
 
-def test_a_member_that_changes_by_itself_is_told_with_its_group() -> None:
+def test_a_member_that_changes_by_itself_is_published_with_its_group() -> None:
     *members, group = storm(3)
     rules = Rules(*members, group)
     known = cases(rules)
     known.all_changed()
     worse = later(members[0], START + 2, since=START + 2)
-    assert told(known.changed(rules.put(worse))) == [("i1", True, "i99")]
+    assert changes_of(known.changed(rules.put(worse))) == [("i1", True, "i99")]
 
 
-def test_who_is_muted_or_has_another_rule_is_told_again() -> None:
+def test_who_is_muted_or_has_another_rule_is_published_again() -> None:
     rules = Rules(incident(1), incident(2))
     known = cases(rules)
     known.all_changed()

@@ -27,14 +27,14 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _first_and_last(
-    site: HubSite, begin: Callable[[RuleRunner], None], end: Callable[[RuleRunner], None]
+    site: HubSite, start: Callable[[RuleRunner], None], end: Callable[[RuleRunner], None]
 ) -> list[dict[str, Any]]:
     async def scenario() -> list[dict[str, Any]]:
         async with receiver() as there:
             sink = SinkSettings(name="a", type="webhook", options={"url": f"{there.base}/x"})
             site.alerts = Alerts(sinks=(sink,), storm_wait_s=0.0)
             async with site.running() as (rules, _):
-                begin(rules)
+                start(rules)
                 await there.wait_for(1)
                 end(rules)
                 await there.wait_for(2)
@@ -66,10 +66,10 @@ def test_a_state_folder_that_hangs_keeps_no_notice_back(
     """As one on a server that is gone: listing it does not come back."""
     site = HubSite(tmp_path)
     fake_plugin.append(site.world)
-    answers, asked = threading.Event(), threading.Event()
+    answers, requested = threading.Event(), threading.Event()
 
     def hangs(_: Path | None) -> tuple[Path, ...]:
-        asked.set()
+        requested.set()
         answers.wait(60.0)
         return ()
 
@@ -82,7 +82,7 @@ def test_a_state_folder_that_hangs_keeps_no_notice_back(
         first, last = _first_and_last(site, refused("hub.yaml: unknown key"), refused(""))
     finally:
         answers.set()
-    assert asked.is_set()
+    assert requested.is_set()
     assert (first["kind"], last["kind"]) == ("opened", "closed")
     assert first["rule"] == "accelwatch.own.configuration"
 

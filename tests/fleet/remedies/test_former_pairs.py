@@ -40,7 +40,7 @@ def test_nodes_that_the_second_holds_are_named_with_what_to_do() -> None:
 
 
 @pytest.mark.parametrize("original", [{"cluster/uid": "u"}, {"uid": "u"}, {}])
-def test_while_there_is_a_pair_nothing_is_said(original: dict[str, str]) -> None:
+def test_while_there_is_a_pair_nothing_is_logged(original: dict[str, str]) -> None:
     assert list(former_pairs([held("n1", **original)], [FIRST, SECOND])) == []
 
 

@@ -32,7 +32,7 @@ def state(time: float = NOW) -> RemedyState:
     return RemedyState(world=world)
 
 
-def test_jobs_have_their_users_where_the_scheduler_says_them() -> None:
+def test_jobs_have_their_users_where_the_scheduler_reports_them() -> None:
     assert scheduled(state(), "n1", {}, NOW) == {"17": "ada", "18": ""}
     assert scheduled(state(), "n3", {}, NOW) == {}
     assert scheduled(state(), "n9", {}, NOW) == {}
@@ -49,11 +49,11 @@ def test_a_node_is_known_as_mapped_as_proven_and_as_its_remedy_has_it() -> None:
 
 
 @pytest.mark.parametrize(("age_s", "known"), [(FRESH_S, True), (FRESH_S + 1.0, False)])
-def test_what_was_shown_long_ago_is_not_said(age_s: float, known: bool) -> None:
+def test_what_was_shown_long_ago_is_not_mentioned(age_s: float, known: bool) -> None:
     assert bool(scheduled(state(NOW - age_s), "n1", {}, NOW)) is known
     assert bool(list(nodes_of_jobs(state(NOW - age_s), "n1", {}, NOW))) is known
 
 
-def test_the_nodes_of_its_jobs_are_told_by_the_hubs_names() -> None:
+def test_the_nodes_of_its_jobs_have_the_hubs_names() -> None:
     assert list(nodes_of_jobs(state(), "a", {"a": "n1"}, NOW)) == ["a", "b"]
     assert list(nodes_of_jobs(state(), "n3", {}, NOW)) == []

@@ -50,7 +50,7 @@ def test_where_nothing_is_wrong_everything_is_nought_and_nothing_is_made_up() ->
 
 
 def test_how_all_of_it_stands() -> None:
-    place = FailureDomain(node="n1", pools=("train",), domains=("rack=r1",))
+    domain = FailureDomain(node="n1", pools=("train",), domains=("rack=r1",))
     state = RemedyState(
         remedies={
             "n1": remedy("n1", Stage.QUARANTINED),
@@ -66,7 +66,7 @@ def test_how_all_of_it_stands() -> None:
         },
         stop=Stop(by="kim", at=NOW),
         breaker=BreakerState(standing=BreakerStatus.HALF_OPEN),
-        budget=BudgetState(own={"n1": Own(place=place, incidents=("i1",), at=NOW)}),
+        budget=BudgetState(own={"n1": Own(place=domain, incidents=("i1",), at=NOW)}),
         spares=SpareState(spares={"s1": Spare(), "s2": Spare(standing=SpareStatus.FAILED)}),
     )
     series = measured(state)
@@ -106,10 +106,10 @@ def test_stages_are_counted_when_they_are_left() -> None:
 
 def steps_of(times: StageTimes) -> dict[str, tuple[int, float]]:
     """How many of each, and their sum."""
-    told = times.histograms()
+    histograms = times.histograms()
     edges = len(by_key()["remedy_step_seconds"].buckets)
-    assert all(len(counts) == edges + 1 for counts, _ in told.values())
-    return {step: (counts[-1], total) for (_, step), (counts, total) in told.items()}
+    assert all(len(counts) == edges + 1 for counts, _ in histograms.values())
+    return {step: (counts[-1], total) for (_, step), (counts, total) in histograms.items()}
 
 
 def test_the_steps_from_a_fault_to_a_node_that_works_again_are_timed() -> None:
@@ -185,12 +185,12 @@ def test_an_effect_that_nobody_answered_or_that_did_not_come_is_not_timed() -> N
     started = advanced(operation, OperationState.STARTED, now=NOW)
     unknown = advanced(started, OperationState.UNKNOWN, now=NOW + 1)
     seen = advanced(unknown, OperationState.OBSERVED, now=NOW + 2, by=Witness.OBSERVATION)
-    told = advanced(started, OperationState.ANSWERED, now=NOW + 1)
-    failed = advanced(told, OperationState.FAILED, now=NOW + 2)
+    answered = advanced(started, OperationState.ANSWERED, now=NOW + 1)
+    failed = advanced(answered, OperationState.FAILED, now=NOW + 2)
     for one in (started, unknown, seen):
         times.operated(one, NOW + 2)
     assert steps_of(times) == {}
-    for one in (told, failed):
+    for one in (answered, failed):
         times.operated(one, NOW + 2)
     assert steps_of(times) == {"told": (1, 2.0)}
 

@@ -21,12 +21,12 @@ def notified(site: HubSite, there: Receiver, resolve_after_s: float = 0.0) -> No
     site.alerts = Alerts(sinks=(sink,), storm_wait_s=0.0, resolve_after_s=resolve_after_s)
 
 
-def said(there: Receiver) -> list[dict[str, Any]]:
+def notifications(there: Receiver) -> list[dict[str, Any]]:
     return [request.json()["data"] for request in there.requests]
 
 
 def kinds(there: Receiver) -> list[str]:
-    return [str(one["kind"]) for one in said(there)]
+    return [str(one["kind"]) for one in notifications(there)]
 
 
 def test_a_fault_that_is_handled_alone_makes_two_messages(
@@ -42,14 +42,14 @@ def test_a_fault_that_is_handled_alone_makes_two_messages(
             async with site.running() as (rules, remedies):
                 site.watts = 100.0
                 await there.wait_for(1)
-                await until(lambda: site.standing("n1"))
+                await until(lambda: site.quarantined("n1"))
                 # The fault is over long before the node has shown that it is well.
                 await until(lambda: "a" in remedies.engine.state.remedies)
                 site.watts = 400.0
                 await until(lambda: not rules.open)
                 await until(lambda: not remedies.engine.state.remedies)
                 await there.wait_for(2)
-            first, last = said(there)
+            first, last = notifications(there)
             assert (first["kind"], last["kind"]) == ("opened", "closed")
             (plan,) = first["plans"]
             assert (plan["node"], plan["at"], plan["held_back"]) == ("a", None, "")
@@ -89,7 +89,7 @@ def test_the_first_message_is_the_question_and_silence_rings_only_if_it_is_criti
                 await until(lambda: "closed" in kinds(there))
             called = ["called"] if severity == "critical" else []
             assert kinds(there) == ["opened", *called, "closed"]
-            first, *_, last = said(there)
+            first, *_, last = notifications(there)
             assert first["asks"][0]["node"] == "a"
             assert any("not approved in time" in line for line in last["done"])
 
@@ -97,7 +97,7 @@ def test_the_first_message_is_the_question_and_silence_rings_only_if_it_is_criti
 
 
 def lines(incidents: list[Incident]) -> list[str]:
-    return [moment.text for one in incidents for moment in one.timeline]
+    return [entry.text for one in incidents for entry in one.timeline]
 
 
 def test_whose_job_is_on_the_node_is_known_from_the_scheduler(
@@ -116,7 +116,7 @@ def test_whose_job_is_on_the_node_is_known_from_the_scheduler(
                 site.watts = 100.0
                 await there.wait_for(1)
                 (document,) = (document_of(one) for one in rules.open)
-            (first,) = said(there)
+            (first,) = notifications(there)
             assert (first["jobs"], first["users"]) == (["17"], ["ada"])
             assert (document.jobs, document.users) == (("17",), ("ada",))
 
@@ -136,7 +136,7 @@ def test_what_is_held_back_says_so_in_the_first_message(
             async with site.running():
                 site.watts = 100.0
                 await there.wait_for(1)
-            (first,) = said(there)
+            (first,) = notifications(there)
             (plan,) = first["plans"]
             assert "stop" in plan["held_back"].lower()
 
@@ -155,7 +155,7 @@ def test_a_rule_that_only_observes_announces_nothing(
             async with site.running():
                 site.watts = 100.0
                 await there.wait_for(1)
-            (first,) = said(there)
+            (first,) = notifications(there)
             assert not first["plans"]
 
     asyncio.run(scenario())
@@ -179,7 +179,7 @@ def test_what_flaps_makes_two_messages_whatever_is_done_about_it(
                 site.watts = 100.0
                 await there.wait_for(1)
                 for times in (1, 2, 3):
-                    await until(lambda: site.standing("n1"))
+                    await until(lambda: site.quarantined("n1"))
                     site.watts = 400.0
                     await until(lambda: not the_incident().is_open)
                     stage = remedies.engine.state.remedies["a"].stage

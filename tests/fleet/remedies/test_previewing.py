@@ -40,7 +40,7 @@ def previewed(action: object) -> tuple[str, ...]:
     return asyncio.run(drain_preview(ctx, "n1", {"cluster": cast("Action", action)}))
 
 
-def test_the_scheduler_of_the_node_is_asked() -> None:
+def test_the_scheduler_of_the_node_is_queried() -> None:
     action = Previewing(["2 pods would be evicted"])
     assert previewed(action) == ("2 pods would be evicted",)
     assert action.requests == [("n1", "")]
@@ -50,9 +50,9 @@ def test_the_scheduler_of_the_node_is_asked() -> None:
     ("error", "why"),
     [(ActionUnavailableError("refused"), "refused"), (TimeoutError(), "no answer within 10 s")],
 )
-def test_what_it_does_not_say_is_told(error: Exception, why: str) -> None:
+def test_what_it_does_not_say_is_reported(error: Exception, why: str) -> None:
     assert previewed(Previewing(error)) == (f"it is not known what cluster would refuse: {why}",)
 
 
-def test_an_action_that_cannot_ask_says_nothing() -> None:
+def test_an_action_without_a_query_says_nothing() -> None:
     assert previewed(FakeAction(FakeScheduler(ManualClock(), ["n1"]))) == ()

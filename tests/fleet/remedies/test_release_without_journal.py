@@ -26,7 +26,7 @@ JSON = {"Content-Type": "application/json"}
 Play = Callable[[RemedyRunner], Awaitable[None]]
 
 
-async def asked(
+async def commanded(
     site: HubSite, runner: RemedyRunner, verb: str = "force_release"
 ) -> tuple[int, Any]:
     """What a person is answered by the hub."""
@@ -52,7 +52,7 @@ def held(site: HubSite) -> None:
     async def scenario() -> None:
         async with site.running() as (_, remedies):
             site.watts = 100.0
-            await until(lambda: site.standing("n1"))
+            await until(lambda: site.quarantined("n1"))
             await until(lambda: any(one.hold for one in remedies.engine.state.remedies.values()))
 
     asyncio.run(scenario())
@@ -87,16 +87,16 @@ def test_a_node_of_ours_is_given_back_and_the_log_has_who_did_it(
     broken(site)
 
     async def play(remedies: RemedyRunner) -> None:
-        code, told = await asked(site, remedies, "release")
+        code, answer = await commanded(site, remedies, "release")
         assert code == 503
-        assert "--force" in told
-        assert site.standing("n1")
+        assert "--force" in answer
+        assert site.quarantined("n1")
         with caplog.at_level(logging.WARNING):
-            code, told = await asked(site, remedies)
+            code, answer = await commanded(site, remedies)
         assert code == 200
-        (note,) = told["notes"]
+        (note,) = answer["notes"]
         assert "it is not in the journal" in note["text"]
-        assert not site.standing("n1")
+        assert not site.quarantined("n1")
 
     again(site, play)
     (line,) = (one.getMessage() for one in caplog.records if "audit" in one.getMessage())
@@ -105,7 +105,7 @@ def test_a_node_of_ours_is_given_back_and_the_log_has_who_did_it(
     assert [one.operation for one in site.world.effects if one.kind == "undrain"] == ["by-hand"]
 
 
-def test_what_an_administrator_holds_stays_and_that_is_told(
+def test_what_an_administrator_holds_stays_and_that_is_reported(
     site: HubSite, caplog: pytest.LogCaptureFixture
 ) -> None:
     held(site)
@@ -113,9 +113,9 @@ def test_what_an_administrator_holds_stays_and_that_is_told(
     site.world.admin_drains("n1", "swap the riser")
 
     async def play(remedies: RemedyRunner) -> None:
-        code, told = await asked(site, remedies)
+        code, answer = await commanded(site, remedies)
         assert code == 503
-        assert "n1 is foreign (swap the riser), not held by us" in told
+        assert "n1 is foreign (swap the riser), not held by us" in answer
 
     again(site, play)
     assert site.world.nodes["n1"].reason == "swap the riser"
@@ -130,23 +130,23 @@ def test_a_node_of_which_nothing_proves_which_it_is_stays(site: HubSite) -> None
     site.world.nodes["n1"].boot_id = "another"
 
     async def play(remedies: RemedyRunner) -> None:
-        code, told = await asked(site, remedies)
+        code, answer = await commanded(site, remedies)
         assert code == 503
-        assert "it is not proven which machine a is" in told
+        assert "it is not proven which machine a is" in answer
 
     again(site, play)
-    assert site.standing("n1")
+    assert site.quarantined("n1")
 
 
-def test_a_scheduler_that_does_not_answer_is_told(site: HubSite) -> None:
+def test_a_scheduler_that_does_not_answer_is_reported(site: HubSite) -> None:
     held(site)
     broken(site)
     site.world.unavailable = "connection refused"
 
     async def play(remedies: RemedyRunner) -> None:
-        code, told = await asked(site, remedies)
+        code, answer = await commanded(site, remedies)
         assert code == 503
-        assert "does not answer: connection refused" in told
+        assert "does not answer: connection refused" in answer
 
     again(site, play)
 
@@ -155,15 +155,15 @@ def test_a_node_that_takes_work_needs_nothing(site: HubSite) -> None:
     broken(site)
 
     async def play(remedies: RemedyRunner) -> None:
-        code, told = await asked(site, remedies)
+        code, answer = await commanded(site, remedies)
         assert code == 200
-        assert "n1 takes work already" in told["notes"][0]["text"]
+        assert "n1 takes work already" in answer["notes"][0]["text"]
 
     again(site, play)
     assert site.world.effects == []
 
 
-def test_a_journal_that_fails_at_that_very_moment_keeps_nobody_from_it(
+def test_a_journal_that_fails_at_that_very_time_keeps_nobody_from_it(
     site: HubSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario() -> None:
@@ -175,10 +175,10 @@ def test_a_journal_that_fails_at_that_very_moment_keeps_nobody_from_it(
                 raise JournalError("the journal cannot be written: database or disk is full")
 
             monkeypatch.setattr(Journal, "write", refuses)
-            code, told = await asked(site, remedies)
+            code, answer = await commanded(site, remedies)
             assert code == 200
-            assert "database or disk is full" in told["notes"][0]["text"]
-            assert not site.standing("n1")
+            assert "database or disk is full" in answer["notes"][0]["text"]
+            assert not site.quarantined("n1")
 
     asyncio.run(scenario())
 
@@ -190,9 +190,9 @@ def test_with_a_journal_it_is_written_there_as_ever(
         async with site.running() as (_, remedies):
             site.watts = 100.0
             await until(lambda: any(one.hold for one in remedies.engine.state.remedies.values()))
-            code, _ = await asked(site, remedies)
+            code, _ = await commanded(site, remedies)
             assert code == 200
-            await until(lambda: not site.standing("n1"))
+            await until(lambda: not site.quarantined("n1"))
 
     asyncio.run(scenario())
     assert "by-hand" not in {one.operation for one in site.world.effects}

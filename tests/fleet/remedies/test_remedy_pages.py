@@ -20,7 +20,7 @@ from fleet.remedies.hub_site import HubSite, until
 from remediation.fake_scheduler import FakeScheduler
 
 JSON = {"Content-Type": "application/json"}
-Told = dict[str, Any]
+Json = dict[str, Any]
 
 
 class Client:
@@ -30,17 +30,17 @@ class Client:
         pages = RemedyPages(lambda: runner, site.clock, lambda: {"a": 0})
         self._pages = RouteTable(pages.routes())
 
-    def get(self, path: str) -> Told:
+    def get(self, path: str) -> Json:
         page = self._pages.page(path, {}, {})
         assert isinstance(page, Page)
-        found: Told = json.loads(page.body)
+        found: Json = json.loads(page.body)
         return found
 
-    async def plan(self, node: str) -> Told:
+    async def plan(self, node: str) -> Json:
         """Its scheduler may be asked for it."""
         page = self._pages.page("/v1/plan", {"node": [node]}, {})
         assert not isinstance(page, Page)
-        found: Told = json.loads((await page).body)
+        found: Json = json.loads((await page).body)
         return found
 
     async def post(self, path: str, user: str = "kim", **body: str) -> tuple[int, Any]:
@@ -83,12 +83,12 @@ def test_a_plan_is_shown_approved_and_carried_out(
         plan = (await client.plan("a"))["plan"]
         assert plan["digest"] == shown["plan"]
         assert plan["steps"][0]["text"] == "take a out of the pool"
-        code, told = await client.post("/v1/remedies/a/approve", reason="ok", plan="0" * 16)
+        code, answer = await client.post("/v1/remedies/a/approve", reason="ok", plan="0" * 16)
         assert code == 200
-        assert not site.standing("n1")
-        code, told = await client.post("/v1/remedies/a/approve", reason="ok", plan=plan["digest"])
-        assert (code, told["remedy"]["approved_by"]) == (200, "kim")
-        await until(lambda: site.standing("n1"))
+        assert not site.quarantined("n1")
+        code, answer = await client.post("/v1/remedies/a/approve", reason="ok", plan=plan["digest"])
+        assert (code, answer["remedy"]["approved_by"]) == (200, "kim")
+        await until(lambda: site.quarantined("n1"))
         await until(lambda: client.get("/v1/remedies")["remedies"][0]["hold"] is not None)
 
     played(site, play)
@@ -110,9 +110,9 @@ def test_a_stop_keeps_everything_and_outlives_the_hub(
         site.watts = 100.0
         await until(lambda: "a" in remedies.engine.state.remedies)
         await until(lambda: "stopped" in client.get("/v1/remedies")["remedies"][0]["in_the_way"])
-        assert not site.standing("n1")
+        assert not site.quarantined("n1")
         assert (await client.post("/v1/start", reason="it is calm"))[0] == 200
-        await until(lambda: site.standing("n1"))
+        await until(lambda: site.quarantined("n1"))
 
     played(site, stop)
     played(site, stands)
@@ -125,12 +125,12 @@ def test_a_person_takes_a_node_out_and_only_a_person_gives_it_back(
     fake_plugin.append(site.world)
 
     async def play(client: Client, _: RemedyRunner) -> None:
-        code, told = await client.post("/v1/remedies/a/quarantine", reason="cable is swapped")
-        assert (code, told["remedy"]["manual"]) == (200, True)
-        await until(lambda: site.standing("n1"))
-        code, told = await client.post("/v1/remedies/a/release", reason="done")
+        code, answer = await client.post("/v1/remedies/a/quarantine", reason="cable is swapped")
+        assert (code, answer["remedy"]["manual"]) == (200, True)
+        await until(lambda: site.quarantined("n1"))
+        code, answer = await client.post("/v1/remedies/a/release", reason="done")
         assert code == 200
-        await until(lambda: not site.standing("n1"))
+        await until(lambda: not site.quarantined("n1"))
 
     played(site, play)
 
@@ -148,7 +148,7 @@ def test_who_is_held_by_a_person_is_left_alone(
         site.watts = 100.0
         await until(lambda: "a" in remedies.engine.state.remedies)
         await until(lambda: "kim" in client.get("/v1/remedies")["remedies"][0]["in_the_way"])
-        assert not site.standing("n1")
+        assert not site.quarantined("n1")
 
     played(site, play)
 
@@ -233,7 +233,7 @@ def test_each_word_needs_its_role(tmp_path: Path, path: str, role: Role) -> None
     assert refused == list(Role)[: role.weight]
 
 
-def test_what_cannot_be_asked_for_has_no_page(tmp_path: Path) -> None:
+def test_what_cannot_be_requested_has_no_page(tmp_path: Path) -> None:
     pages = RouteTable(RemedyPages(lambda: None, HubSite(tmp_path).clock, set).routes())
     assert pages.methods("/v1/remedies/a/explode") == ()
 

@@ -26,16 +26,16 @@ def test_a_node_is_taken_out_and_given_back_when_it_is_well_again(
     async def scenario() -> None:
         async with site.running() as (rules, remedies):
             site.watts = 100.0
-            await until(lambda: site.standing("n1"))
-            assert not site.standing("n2")
+            await until(lambda: site.quarantined("n1"))
+            assert not site.quarantined("n2")
             await until(lambda: "a" in remedies.engine.state.remedies)
             (incident,) = rules.open
             site.watts = 400.0
-            await until(lambda: not site.standing("n1"))
+            await until(lambda: not site.quarantined("n1"))
             await until(lambda: not remedies.engine.state.remedies)
-            told = rules.incident(incident.id)
-            assert told is not None
-            notes = [moment for moment in told.timeline if moment.kind is TimelineKind.NOTE]
+            noted = rules.incident(incident.id)
+            assert noted is not None
+            notes = [entry for entry in noted.timeline if entry.kind is TimelineKind.NOTE]
             assert {note.actor for note in notes} == {ENGINE}
             for note, text in zip(
                 notes,
@@ -75,16 +75,16 @@ def test_an_agent_that_is_gone_takes_no_node_out(
     async def scenario() -> None:
         async with site.running() as (rules, remedies):
             await until(lambda: bool(remedies.engine.state.world.guard.is_warmed_up))
-            began, site.watts = site.clock.monotonic(), 100.0
+            started, site.watts = site.clock.monotonic(), 100.0
             await asyncio.sleep(0.5)
             site.agent = False
             # What it sent last is true for two seconds: three never come together.
-            await until(lambda: site.clock.monotonic() > began + 5.0)
+            await until(lambda: site.clock.monotonic() > started + 5.0)
             assert remedies.engine.state.world.node_statuses["a"].late
             assert not rules.open
-            assert not site.standing("n1")
+            assert not site.quarantined("n1")
             site.agent = True
-            await until(lambda: site.standing("n1"))
+            await until(lambda: site.quarantined("n1"))
 
     asyncio.run(scenario())
 
@@ -98,7 +98,7 @@ def test_a_person_is_called_when_somebody_takes_a_node_over(
     async def scenario() -> None:
         async with site.running() as (rules, remedies):
             site.watts = 100.0
-            await until(lambda: site.standing("n1"))
+            await until(lambda: site.quarantined("n1"))
             # Taken over before the engine has seen its mark, it would never have been ours.
             known = remedies.engine
             await until(lambda: any(one.hold for one in known.state.remedies.values()))
@@ -126,11 +126,11 @@ def test_a_person_is_called_for_what_no_incident_is_about_unless_that_is_silence
             site.alerts = Alerts(sinks=(sink,), external_url="http://hub.example")
             async with site.running() as (rules, _):
                 await there.wait_for(1)
-                said = there.requests[0].json()
-                assert said["type"] == "incident.called"
-                assert "a bears a mark of ours (i9)" in said["data"]["title"]
-                assert said["data"]["where"].startswith("a")
-                assert not said["data"].get("link"), "there is no page of it"
+                document = there.requests[0].json()
+                assert document["type"] == "incident.called"
+                assert "a bears a mark of ours (i9)" in document["data"]["title"]
+                assert document["data"]["where"].startswith("a")
+                assert not document["data"].get("link"), "there is no page of it"
                 now = site.clock.wall()
                 silenced = NewSilence(matchers=("node=a",), reason="we know", lasts="1m")
                 await rules.incident_store.mutes.mute(silence_of(silenced, "s1", now, "ann"))
@@ -142,7 +142,7 @@ def test_a_person_is_called_for_what_no_incident_is_about_unless_that_is_silence
     asyncio.run(scenario())
 
 
-def test_a_hub_that_begins_again_knows_what_it_holds(
+def test_a_hub_that_starts_again_knows_what_it_holds(
     tmp_path: Path, fake_plugin: list[FakeScheduler]
 ) -> None:
     site = HubSite(tmp_path)
@@ -151,7 +151,7 @@ def test_a_hub_that_begins_again_knows_what_it_holds(
     async def first() -> None:
         async with site.running() as (_, remedies):
             site.watts = 100.0
-            await until(lambda: site.standing("n1"))
+            await until(lambda: site.quarantined("n1"))
             await until(
                 lambda: (
                     remedies.engine.state.remedies["a"].stage
@@ -163,10 +163,10 @@ def test_a_hub_that_begins_again_knows_what_it_holds(
         async with site.running() as (_, remedies):
             assert remedies.engine.state.remedies["a"].hold is not None
             site.watts = 400.0
-            await until(lambda: not site.standing("n1"))
+            await until(lambda: not site.quarantined("n1"))
 
     asyncio.run(first())
-    assert site.standing("n1")
+    assert site.quarantined("n1")
     asyncio.run(second())
     assert site.world.count("quarantine", "n1") <= 1
 
@@ -189,7 +189,7 @@ def test_where_no_profile_lets_it_nothing_is_done(
             await until(lambda: bool(rules.open))
             await until(lambda: "a" in remedies.engine.state.remedies)
             await until(lambda: remedies.engine.state.remedies["a"].denial is not None)
-            assert not site.standing("n1")
+            assert not site.quarantined("n1")
 
     asyncio.run(scenario())
 
@@ -204,7 +204,7 @@ def test_a_profile_that_fits_lets_it_be_done(
     async def scenario() -> None:
         async with site.running():
             site.watts = 100.0
-            await until(lambda: site.standing("n1"))
+            await until(lambda: site.quarantined("n1"))
 
     asyncio.run(scenario())
 
@@ -219,12 +219,12 @@ def test_a_rule_that_only_observes_takes_nothing_out_but_a_person_may(
         async with site.running() as (rules, remedies):
             site.watts = 100.0
             await until(lambda: "a" in remedies.engine.state.remedies)
-            assert not site.standing("n1")
+            assert not site.quarantined("n1")
             reply = await remedies.engine.submit_command(
                 Command(verb=Verb.QUARANTINE, by="kim", at=site.clock.wall(), node="a", reason="x")
             )
             assert reply.problem == ""
-            await until(lambda: site.standing("n1"))
+            await until(lambda: site.quarantined("n1"))
             assert rules.open
 
     asyncio.run(scenario())

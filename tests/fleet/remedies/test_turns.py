@@ -25,24 +25,24 @@ class Site:
         self.fleet = Fleet(clock, THRESHOLDS, None)
         self.targets = targets_of(["a", "b"], {})
         self.fleet.set_targets(self.targets)
-        self.hearing = NodeStatusReader(self.fleet)
-        self.began = clock.monotonic()
-        self.told: list[tuple[str, float]] = []
+        self.reader = NodeStatusReader(self.fleet)
+        self.started = clock.monotonic()
+        self.notified: list[tuple[str, float]] = []
         self.wanted = True
-        self.turns = Turns(self.fleet, self.hearing, self.tell, lambda: self.wanted)
+        self.turns = Turns(self.fleet, self.reader, self.on_turned, lambda: self.wanted)
         for target in self.targets:
             self.speak(target.key)
         for node in self.fleet.nodes.values():
-            self.hearing.status_of(node, (), "resume")
+            self.reader.status_of(node, (), "resume")
 
     def speak(self, key: str) -> None:
         now = self.clock.wall()
         self.fleet.read(key, [view(0, sample_time=now)], now, 1.0)
 
-    def tell(self, turned: Sequence[Node]) -> None:
+    def on_turned(self, turned: Sequence[Node]) -> None:
         for node in turned:
-            self.told.append((node.name, self.clock.monotonic() - self.began))
-            self.hearing.status_of(node, (), "resume")
+            self.notified.append((node.name, self.clock.monotonic() - self.started))
+            self.reader.status_of(node, (), "resume")
 
     async def plays(self, seconds: float) -> None:
         """Looks go on; `b` speaks every second, `a` not again before the fifth."""
@@ -62,10 +62,10 @@ def played(*, wanted: bool = True) -> list[tuple[str, float]]:
     site.wanted = wanted
     run(loop, site.plays(6.0))
     site.fleet.close()
-    return site.told
+    return site.notified
 
 
-def test_it_is_told_as_soon_as_it_falls_silent_and_when_it_speaks_again() -> None:
+def test_it_is_published_as_soon_as_it_falls_silent_and_when_it_answers_again() -> None:
     (silent, at), (back, then) = played()
     assert (silent, back) == ("a", "a")
     assert LEAST_SILENCE_S < at <= LEAST_SILENCE_S + EVERY_S
@@ -92,22 +92,22 @@ def test_after_everything_was_held_up_what_has_arrived_is_taken_up_first() -> No
 
     run(loop, scenario())
     assert clock is site.clock
-    assert site.told == []
+    assert site.notified == []
     site.fleet.close()
 
 
 def test_a_mistake_ends_no_look_for_good(caplog: pytest.LogCaptureFixture) -> None:
     loop = VirtualLoop()
     site = Site(LoopClock(loop))
-    tell, mistakes = site.turns._report, [ValueError("one mistake")]
+    report_first, mistakes = site.turns._report, [ValueError("one mistake")]
 
-    def told(nodes: Sequence[Node]) -> None:
+    def report(nodes: Sequence[Node]) -> None:
         if mistakes:
             raise mistakes.pop()
-        tell(nodes)
+        report_first(nodes)
 
-    site.turns._report = told
+    site.turns._report = report
     run(loop, site.plays(70.0))
     assert "a look for nodes that fall silent failed" in caplog.text
-    assert [name for name, at in site.told if at > 60.0] == ["a"]
+    assert [name for name, at in site.notified if at > 60.0] == ["a"]
     site.fleet.close()

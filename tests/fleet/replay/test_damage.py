@@ -22,7 +22,9 @@ def two_days(tmp_path: Path) -> Path:
     return write(tmp_path / "fleet", samples)
 
 
-def test_a_damaged_day_is_told_with_file_and_mend_and_the_others_are_shown(two_days: Path) -> None:
+def test_a_damaged_day_is_reported_with_file_and_mend_and_the_others_are_shown(
+    two_days: Path,
+) -> None:
     path = layout.day_file(two_days, DEVICES, DAY)
     path.write_bytes(b"no Parquet")
     archive = ReplayedArchive(two_days)
@@ -35,7 +37,7 @@ def test_a_damaged_day_is_told_with_file_and_mend_and_the_others_are_shown(two_d
     assert f"accelwatch history check {two_days}" in problem
 
 
-def test_a_damaged_row_group_is_told(two_days: Path) -> None:
+def test_a_damaged_row_group_is_reported(two_days: Path) -> None:
     path = layout.day_file(two_days, DEVICES, DAY)
     data = bytearray(path.read_bytes())
     data[100:1100] = b"x" * 1000
@@ -68,11 +70,11 @@ def test_without_any_readable_file_the_first_is_named(two_days: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "says"),
+    ("name", "message"),
     [("", "is not a history archive"), ("none", "no such folder")],
 )
-def test_what_is_no_archive_is_refused(tmp_path: Path, name: str, says: str) -> None:
-    with pytest.raises(ArchiveError, match=says):
+def test_what_is_no_archive_is_refused(tmp_path: Path, name: str, message: str) -> None:
+    with pytest.raises(ArchiveError, match=message):
         ReplayedArchive(tmp_path / name)
 
 

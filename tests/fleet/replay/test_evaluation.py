@@ -25,23 +25,23 @@ def followed(command: Sequence[str]) -> tuple[list[Marker], list[str]]:
     marks: list[Marker] = []
     notes: list[str] = []
 
-    def tell(known: Sequence[Marker], note: str) -> None:
+    def record(known: Sequence[Marker], note: str) -> None:
         marks[:] = known
         notes.append(note)
 
-    asyncio.run(BacktestProcess(command, 100.0, 200.0, tell).run())
+    asyncio.run(BacktestProcess(command, 100.0, 200.0, record).run())
     return marks, notes
 
 
-def saying(*lines: str, then: str = "") -> list[str]:
+def printing(*lines: str, then: str = "") -> list[str]:
     """A process that prints these lines and then does something."""
     code = f"import sys, time\nfor line in {list(lines)!r}: print(line, flush=True)\n{then}"
     return [sys.executable, "-c", code]
 
 
-def test_what_a_process_finds_is_known_and_what_it_tells_again_is_replaced() -> None:
+def test_what_a_process_finds_is_known_and_what_it_reports_again_is_replaced() -> None:
     marks, notes = followed(
-        saying(
+        printing(
             LINE % (1, 110, "null"),
             LINE % (2, 120, "130"),
             '{"type":"reached","until":150}',
@@ -56,31 +56,31 @@ def test_what_a_process_finds_is_known_and_what_it_tells_again_is_replaced() -> 
 
 
 @pytest.mark.parametrize(
-    ("command", "says"),
+    ("command", "message"),
     [
-        (saying(then="sys.exit('there is no\\nhistory.json')"), "no back-test: history.json"),
-        (saying(then="sys.exit(3)"), "no back-test: it has ended"),
-        (saying("nonsense"), "no back-test: JSON is malformed"),
-        (saying('{"type":"found","number":1,"line":{}}'), "missing required field `opened`"),
+        (printing(then="sys.exit('there is no\\nhistory.json')"), "no back-test: history.json"),
+        (printing(then="sys.exit(3)"), "no back-test: it has ended"),
+        (printing("nonsense"), "no back-test: JSON is malformed"),
+        (printing('{"type":"found","number":1,"line":{}}'), "missing required field `opened`"),
         (["/none/such"], "no back-test: No such file or directory"),
     ],
 )
-def test_a_process_that_fails_is_a_note(command: list[str], says: str) -> None:
+def test_a_process_that_fails_is_a_note(command: list[str], message: str) -> None:
     marks, notes = followed(command)
     assert marks == []
-    assert says in notes[-1]
+    assert message in notes[-1]
 
 
 def test_what_was_found_before_it_failed_stays() -> None:
-    marks, notes = followed(saying(LINE % (1, 110, "null"), then="sys.exit(1)"))
+    marks, notes = followed(printing(LINE % (1, 110, "null"), then="sys.exit(1)"))
     assert (len(marks), notes[-1]) == (1, "no back-test: it has ended")
 
 
-@pytest.mark.parametrize("said", ["", "nonsense"])
-def test_who_leaves_ends_the_process_whatever_it_has_said(tmp_path: Path, said: str) -> None:
+@pytest.mark.parametrize("output", ["", "nonsense"])
+def test_who_leaves_ends_the_process_whatever_it_has_printed(tmp_path: Path, output: str) -> None:
     written = tmp_path / "pid"
-    begin = f"import os; open({str(written)!r}, 'w').write(str(os.getpid()))"
-    command = [sys.executable, "-c", f"{begin}\nprint({said!r})\nimport time; time.sleep(600)"]
+    start = f"import os; open({str(written)!r}, 'w').write(str(os.getpid()))"
+    command = [sys.executable, "-c", f"{start}\nprint({output!r})\nimport time; time.sleep(600)"]
 
     async def go() -> None:
         task = asyncio.create_task(BacktestProcess(command, 0.0, 1.0, lambda _, __: None).run())
@@ -94,8 +94,8 @@ def test_who_leaves_ends_the_process_whatever_it_has_said(tmp_path: Path, said: 
 
 
 def judged(folder: Path, **changes: object) -> BacktestRequest:
-    asked = {"start": DAY / 1000, "end": END / 1000, "packs": ("nvidia",), **changes}
-    return BacktestRequest(folder=str(folder), **asked)  # type: ignore[arg-type]
+    arguments = {"start": DAY / 1000, "end": END / 1000, "packs": ("nvidia",), **changes}
+    return BacktestRequest(folder=str(folder), **arguments)  # type: ignore[arg-type]
 
 
 def test_the_engine_finds_the_lost_device_of_the_archive(folder: Path) -> None:

@@ -51,7 +51,7 @@ def test_a_line_is_a_mark() -> None:
     )
 
 
-def test_what_the_detector_says_is_known_where_it_says_something() -> None:
+def test_what_the_detector_reports_is_known_where_it_reports_something() -> None:
     assert parse_marker(line()).sentence == ""
     assert parse_marker(line(sentence=None)).sentence == ""
     sentence = "node017 draws 9 % less power than its 59 peers, since 03:12 UTC."
@@ -76,7 +76,7 @@ def test_a_file_is_ordered_by_when_incidents_were_opened(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "message"),
     [
         (b"[]", "line 2: Expected `object`"),
         (b"\xff", "line 2: "),
@@ -84,12 +84,12 @@ def test_a_file_is_ordered_by_when_incidents_were_opened(tmp_path: Path) -> None
         (b'{"level":"alert"}', "line 2: Object missing required field `opened`"),
     ],
 )
-def test_a_bad_line_is_named(tmp_path: Path, text: bytes, says: str) -> None:
+def test_a_bad_line_is_named(tmp_path: Path, text: bytes, message: str) -> None:
     path = tmp_path / "incidents.ndjson"
     path.write_bytes(line() + b"\n" + text)
     with pytest.raises(UsageError, match=r"incidents\.ndjson: line 2") as raised:
         read_markers(path)
-    assert says in str(raised.value)
+    assert message in str(raised.value)
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
@@ -99,23 +99,23 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 def at(now: float, *lines: bytes) -> dict[str, tuple[str, str | None]]:
     """Standing and end of what is told at a moment, by rule."""
-    told = incidents_at([parse_marker(one) for one in lines], now)
-    return {one.incident.rule: (one.incident.state, one.incident.closed) for one in told}
+    incidents = incidents_at([parse_marker(one) for one in lines], now)
+    return {one.incident.rule: (one.incident.state, one.incident.closed) for one in incidents}
 
 
-def test_nothing_is_told_before_it_was_known() -> None:
-    begun = line(opened=100.0, closed=200.0, rule="a")
-    assert at(99.9, begun) == {}
-    assert at(100.0, begun) == {"a": ("open", None)}
-    assert at(199.9, begun) == {"a": ("open", None)}
-    assert at(200.0, begun) == {"a": ("closed", "1970-01-01T00:03:20.000Z")}
-    assert at(200.0 + LATELY_S + 1, begun) == {}
+def test_nothing_is_shown_before_it_was_known() -> None:
+    started = line(opened=100.0, closed=200.0, rule="a")
+    assert at(99.9, started) == {}
+    assert at(100.0, started) == {"a": ("open", None)}
+    assert at(199.9, started) == {"a": ("open", None)}
+    assert at(200.0, started) == {"a": ("closed", "1970-01-01T00:03:20.000Z")}
+    assert at(200.0 + LATELY_S + 1, started) == {}
     assert at(1e9, line(opened=100.0, closed=None, rule="b")) == {"b": ("open", None)}
 
 
 def test_an_incident_as_the_incidents_screen_wants_it() -> None:
-    [told] = incidents_at([parse_marker(line())], 1767225700.0)
-    found = told.incident
+    [incidents] = incidents_at([parse_marker(line())], 1767225700.0)
+    found = incidents.incident
     assert (found.severity, found.scope, found.node) == ("critical", "device", "node017")
     assert (found.device, found.device_name, found.vendor) == ("nvidia:GPU-1", "1", "nvidia")
     assert (found.jobs, found.advice, found.confidence) == (("4711",), "reboot", "")
@@ -128,21 +128,25 @@ def test_a_group_is_no_node() -> None:
     many = parse_marker(
         line(scope="group", node=None, device=None, nodes=["a", "b"], level="watch")
     )
-    [told] = incidents_at([many], 1767225700.0)
-    assert (told.incident.group, told.incident.node, told.nodes_total) == ("2 nodes", "", 2)
-    assert told.incident.severity == "warning"
-    assert rules_now([told]).open == {"warning": 1}
+    [incidents] = incidents_at([many], 1767225700.0)
+    assert (incidents.incident.group, incidents.incident.node, incidents.nodes_total) == (
+        "2 nodes",
+        "",
+        2,
+    )
+    assert incidents.incident.severity == "warning"
+    assert rules_now([incidents]).open == {"warning": 1}
 
 
 @pytest.mark.parametrize(
     ("level", "severity"), [("alert", "critical"), ("watch", "warning"), ("info", "info")]
 )
 def test_each_level_has_its_severity(level: str, severity: str) -> None:
-    [told] = incidents_at([parse_marker(line(level=level))], 1767225700.0)
-    assert told.incident.severity == severity
+    [incidents] = incidents_at([parse_marker(line(level=level))], 1767225700.0)
+    assert incidents.incident.severity == severity
 
 
-def test_the_worst_and_the_latest_are_told_where_there_are_too_many() -> None:
+def test_the_worst_and_the_latest_are_shown_where_there_are_too_many() -> None:
     lines = [line(opened=float(n), closed=None, level="watch", rule=f"r{n}") for n in range(1100)]
     lines.append(line(opened=1200.0, closed=None, rule="alert"))
     found = at(2000.0, *lines)

@@ -44,11 +44,11 @@ def failing(folder: Path, code: str, at: int, seconds: int = 130) -> Path:
     return write(folder / "archive", samples, events=[event] if code else [])
 
 
-def state(folder: Path, moment: int) -> str:
+def state(folder: Path, time_ms: int) -> str:
     archive = ReplayedArchive(folder)
     for _ in archive.scan.steps():
         pass
-    [now] = [one for one in archive.fleet_at(moment)[0].subjects if one.device_slot.id == "a"]
+    [now] = [one for one in archive.fleet_at(time_ms)[0].subjects if one.device_slot.id == "a"]
     return now.state
 
 
@@ -86,12 +86,12 @@ def test_only_what_says_so_since_the_last_good_read_makes_a_failed_read_a_loss(
     assert lost_in_backtest(folder, tmp_path) is lost
 
 
-@pytest.mark.parametrize(("after", "said"), [(0, "degraded"), (140, "degraded"), (150, "lost")])
-def test_reads_that_fail_for_long_are_a_loss_in_a_recorded_moment_too(
-    tmp_path: Path, after: int, said: str
+@pytest.mark.parametrize(("after", "text"), [(0, "degraded"), (140, "degraded"), (150, "lost")])
+def test_reads_that_fail_for_long_are_a_loss_at_a_recorded_time_too(
+    tmp_path: Path, after: int, text: str
 ) -> None:
     folder = failing(tmp_path, "", 0, seconds=300)
-    assert state(folder, FAILS + after * S) == said
+    assert state(folder, FAILS + after * S) == text
     assert state(folder, FAILS + 300 * S) == "ok"
 
 

@@ -32,7 +32,7 @@ def test_it_stops_and_goes_on_where_it_was() -> None:
     assert pace.position == 1120.0
 
 
-def test_at_the_end_pause_begins_again() -> None:
+def test_at_the_end_pause_starts_again() -> None:
     pace, _ = paced()
     pace.seek(9999)
     assert pace.is_finished
@@ -40,7 +40,7 @@ def test_at_the_end_pause_begins_again() -> None:
     assert (pace.position, pace.playing) == (1000.0, True)
 
 
-def test_with_loop_it_begins_again_by_itself() -> None:
+def test_with_loop_it_starts_again_by_itself() -> None:
     pace, clock = paced()
     pace.loop = True
     clock.advance(11)

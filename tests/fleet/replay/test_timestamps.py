@@ -38,8 +38,8 @@ def archive(folder: Path) -> ReplayedArchive:
     return archive
 
 
-def at(archive: ReplayedArchive, moment: int, filter: str = "") -> FleetView:
-    return archive.view(moment, archive.condition(filter), filter)
+def at(archive: ReplayedArchive, time_ms: int, filter: str = "") -> FleetView:
+    return archive.view(time_ms, archive.condition(filter), filter)
 
 
 def nodes(view: FleetView) -> dict[str, str]:
@@ -47,16 +47,16 @@ def nodes(view: FleetView) -> dict[str, str]:
 
 
 def devices(view: FleetView) -> dict[str, DeviceNow]:
-    return {place_of(view, now).id: now for now in view.devices}
+    return {slot_of(view, now).id: now for now in view.devices}
 
 
-def place_of(view: FleetView, now: DeviceNow) -> DeviceSlot:
-    place = view.slots[now.slot]
-    assert place is not None
-    return place
+def slot_of(view: FleetView, now: DeviceNow) -> DeviceSlot:
+    slot = view.slots[now.slot]
+    assert slot is not None
+    return slot
 
 
-def test_a_quiet_moment_has_all_nodes_devices_and_sums(archive: ReplayedArchive) -> None:
+def test_a_quiet_time_has_all_nodes_devices_and_sums(archive: ReplayedArchive) -> None:
     view = at(archive, DAY + HOUR + 75_000)
     assert view.recorded
     assert view.time == (DAY + HOUR + 75_000) / 1000
@@ -70,7 +70,7 @@ def test_a_quiet_moment_has_all_nodes_devices_and_sums(archive: ReplayedArchive)
     assert (view.sums.nodes_total, view.sums.devices_total) == (3, 6)
 
 
-def test_values_are_those_of_the_moment_and_not_of_the_next_sample(
+def test_values_are_those_of_the_time_and_not_of_the_next_sample(
     archive: ReplayedArchive,
 ) -> None:
     before = at(archive, DAY + 3 * HOUR - 1)
@@ -123,7 +123,7 @@ def test_a_node_that_was_silent_for_hours_is_still_expected(archive: ReplayedArc
     assert nodes(at(archive, SILENT_TO))["node001"] == "up"
 
 
-def test_when_nobody_tells_anything_all_nodes_are_down(archive: ReplayedArchive) -> None:
+def test_when_nobody_reports_anything_all_nodes_are_down(archive: ReplayedArchive) -> None:
     view = at(archive, GAP_TO - 1000)
     assert set(nodes(view).values()) == {"down"}
     assert view.sums.power_watts is None
@@ -131,13 +131,13 @@ def test_when_nobody_tells_anything_all_nodes_are_down(archive: ReplayedArchive)
     assert (silence.start, silence.end) == ((GAP_FROM - 30_000) / 1000, GAP_TO / 1000)
 
 
-def test_devices_belong_to_the_jobs_of_the_moment(archive: ReplayedArchive) -> None:
-    def owners(moment: int) -> dict[str, tuple[str | None, str | None]]:
-        view = at(archive, moment)
+def test_devices_belong_to_the_jobs_of_the_time(archive: ReplayedArchive) -> None:
+    def owners(time_ms: int) -> dict[str, tuple[str | None, str | None]]:
+        view = at(archive, time_ms)
         return {
-            place.id: (place.job, place.user)
-            for place in (place_of(view, now) for now in view.devices)
-            if place.node == "node000"
+            slot.id: (slot.job, slot.user)
+            for slot in (slot_of(view, now) for now in view.devices)
+            if slot.node == "node000"
         }
 
     assert set(owners(DAY + HOUR).values()) == {(None, None)}
@@ -145,12 +145,12 @@ def test_devices_belong_to_the_jobs_of_the_moment(archive: ReplayedArchive) -> N
     assert owners(LOST_TO) == {device(0, 0): ("4712", "grace"), device(0, 1): (None, None)}
 
 
-def test_a_place_that_has_not_changed_stays_the_same_object(archive: ReplayedArchive) -> None:
+def test_a_slot_that_has_not_changed_stays_the_same_object(archive: ReplayedArchive) -> None:
     first, second = at(archive, DAY + HOUR), at(archive, DAY + HOUR + 60_000)
     assert first.slots is second.slots
 
 
-def test_events_up_to_the_moment_with_category_and_severity(archive: ReplayedArchive) -> None:
+def test_events_up_to_the_time_with_category_and_severity(archive: ReplayedArchive) -> None:
     assert at(archive, SILENT_FROM - 2 * MINUTE).events == ()
     assert [event.code for event in at(archive, LOST_FROM).events] == ["oom_kill", "xid_79"]
     [_, xid, again] = at(archive, END).events
@@ -162,8 +162,8 @@ def test_events_up_to_the_moment_with_category_and_severity(archive: ReplayedArc
 def test_a_condition_chooses_devices_also_by_quantities_that_are_not_shown(
     archive: ReplayedArchive,
 ) -> None:
-    def kept(filter: str, moment: int = LOST_FROM + 10_000) -> set[str]:
-        return set(devices(at(archive, moment, filter)))
+    def kept(filter: str, time_ms: int = LOST_FROM + 10_000) -> set[str]:
+        return set(devices(at(archive, time_ms, filter)))
 
     assert kept('state == "lost"') == {device(0, 1)}
     assert kept('node_state == "down" and node == "node001"') == {device(1, 0), device(1, 1)}
@@ -178,7 +178,7 @@ def test_a_silent_node_has_no_quantities_for_a_condition(archive: ReplayedArchiv
     assert not {device(1, 0), device(1, 1)} & set(kept)
 
 
-def test_the_hour_of_a_device_up_to_the_moment(archive: ReplayedArchive) -> None:
+def test_the_hour_of_a_device_up_to_the_time(archive: ReplayedArchive) -> None:
     past = archive.device_history("node000", device(0, 0), DAY + HOUR + 30 * MINUTE)
     assert past is not None
     power = past.values["power_watts"]
@@ -188,7 +188,7 @@ def test_the_hour_of_a_device_up_to_the_moment(archive: ReplayedArchive) -> None
     assert archive.device_history("node000", "nvidia:none", DAY + HOUR) is None
 
 
-def test_the_hour_of_a_device_has_holes_where_it_told_nothing(archive: ReplayedArchive) -> None:
+def test_the_hour_of_a_device_has_holes_where_it_reported_nothing(archive: ReplayedArchive) -> None:
     past = archive.device_history("node002", device(2, 1), MISSING_TO + MINUTE)
     assert past is not None
     power = past.values["power_watts"]
@@ -216,7 +216,7 @@ def test_a_silent_node_in_full_has_unreachable_devices(archive: ReplayedArchive)
     assert {view.reading.absent["*",] for view in shot.devices} == {Absence.STALE}
 
 
-def test_nobody_is_told_to_be_last_heard_before_what_was_not_looked_at(folder: Path) -> None:
+def test_no_node_is_last_seen_before_what_was_not_read(folder: Path) -> None:
     archive = ReplayedArchive(folder)
     steps = archive.scan.steps()
     archive.scan.position = SILENT_TO - 1000

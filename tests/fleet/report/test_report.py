@@ -135,8 +135,8 @@ def test_the_file_of_a_real_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         ):
             await running.until(lambda: bool(running.hub.rules and running.hub.rules.open))
             for words in ([], ["--node", bad.address]):
-                asking = ["report", "--hub", running.base, "-o", "report.html", *words]
-                result = await asyncio.to_thread(CliRunner().invoke, build(), asking)
+                command = ["report", "--hub", running.base, "-o", "report.html", *words]
+                result = await asyncio.to_thread(CliRunner().invoke, build(), command)
                 assert result.exit_code == 0, result.stderr
                 seen = Words()
                 seen.feed(Path("report.html").read_text(encoding="utf-8"))
@@ -147,19 +147,19 @@ def test_the_file_of_a_real_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
                 assert not seen.tags & {"script", "lost", "iframe", "img", "link"}
             assert stat.S_IMODE(Path("report.html").stat().st_mode) == 0o600
 
-            asking = ["report", "--hub", running.base, "-o", "report.html/x"]
-            result = await asyncio.to_thread(CliRunner().invoke, build(), asking)
+            command = ["report", "--hub", running.base, "-o", "report.html/x"]
+            result = await asyncio.to_thread(CliRunner().invoke, build(), command)
             assert "cannot be written" in str(result.exception)
-            asking = ["report", "--hub", running.base, "-o", "good.html", "--node", good.address]
-            result = await asyncio.to_thread(CliRunner().invoke, build(), asking)
+            command = ["report", "--hub", running.base, "-o", "good.html", "--node", good.address]
+            result = await asyncio.to_thread(CliRunner().invoke, build(), command)
             assert result.exit_code == 0, result.stderr
-            asking = ["report", "--hub", running.base, "-o", "none.html", "--node", "n9"]
-            result = await asyncio.to_thread(CliRunner().invoke, build(), asking)
+            command = ["report", "--hub", running.base, "-o", "none.html", "--node", "n9"]
+            result = await asyncio.to_thread(CliRunner().invoke, build(), command)
             assert isinstance(result.exception, UnmetError)
             assert not Path("none.html").exists()
 
-            asking = ["report", "--hub", running.base, "--since", "7"]
-            result = await asyncio.to_thread(CliRunner().invoke, build(), asking)
+            command = ["report", "--hub", running.base, "--since", "7"]
+            result = await asyncio.to_thread(CliRunner().invoke, build(), command)
             assert "no unit" in str(result.exception)
 
     (tmp_path / "state").mkdir()

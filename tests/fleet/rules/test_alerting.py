@@ -41,7 +41,7 @@ class Site(TwoNodes):
         return RuleRunner(FleetEvaluator(self.fleet), self.settings, self.folder, alerts=alerts)
 
     async def tick(self, runner: RuleRunner, watts: float) -> None:
-        self.tell("a", view(0, {POWER: watts}))
+        self.report("a", view(0, {POWER: watts}))
         await runner.tick()
         self.clock.advance(1.0)
 
@@ -60,7 +60,7 @@ def to(there: Receiver, name: str = "a", **more: Any) -> Alerts:
     return Alerts(sinks=(sink,), external_url="https://hub/", **more)
 
 
-def test_what_a_rule_finds_is_told_and_so_is_its_end(site: Site) -> None:
+def test_what_a_rule_finds_is_published_and_so_is_its_end(site: Site) -> None:
     async def scenario() -> None:
         async with receiver() as there:
             runner = site.runner(to(there))
@@ -69,9 +69,9 @@ def test_what_a_rule_finds_is_told_and_so_is_its_end(site: Site) -> None:
             await there.wait_for(1)
             await site.tick(runner, 300.0)
             opened, closed = await there.wait_for(2)
-            said: Any = opened.json()["data"]
-            assert (said["title"], said["nodes"]) == ("Too little power", ["a"])
-            assert said["link"] == "https://hub/v1/incidents/i1"
+            document: Any = opened.json()["data"]
+            assert (document["title"], document["nodes"]) == ("Too little power", ["a"])
+            assert document["link"] == "https://hub/v1/incidents/i1"
             assert closed.json()["type"] == "incident.closed"
             assert runner.problems == ()
             await runner.stop()
@@ -79,7 +79,7 @@ def test_what_a_rule_finds_is_told_and_so_is_its_end(site: Site) -> None:
     asyncio.run(scenario())
 
 
-def test_a_restart_tells_nothing_twice_and_forgets_nothing(site: Site) -> None:
+def test_a_restart_reports_nothing_twice_and_forgets_nothing(site: Site) -> None:
     async def scenario() -> None:
         async with receiver(code(200), code(500), code(200)) as there:
             runner = site.runner(to(there))
@@ -103,7 +103,7 @@ def test_a_restart_tells_nothing_twice_and_forgets_nothing(site: Site) -> None:
     asyncio.run(scenario())
 
 
-def test_other_settings_tell_others_of_what_is_open(site: Site) -> None:
+def test_other_settings_notify_others_of_what_is_open(site: Site) -> None:
     async def scenario() -> None:
         async with receiver() as there:
             runner = site.runner(Alerts())
@@ -138,7 +138,7 @@ def test_what_does_not_arrive_is_a_problem_of_the_hub(site: Site) -> None:
     asyncio.run(scenario())
 
 
-def test_what_is_silenced_is_told_when_the_silence_ends_while_it_is_open(site: Site) -> None:
+def test_what_is_silenced_is_notified_when_the_silence_ends_while_it_is_open(site: Site) -> None:
     async def scenario() -> None:
         async with receiver() as there:
             runner = site.runner(to(there))
@@ -194,7 +194,7 @@ def test_after_a_restart_what_is_silenced_stays_so(site: Site) -> None:
     asyncio.run(scenario())
 
 
-def test_the_dead_man_hears_of_a_hub_that_judges(site: Site, tmp_path: Path) -> None:
+def test_the_dead_man_gets_pings_of_a_hub_that_evaluates(site: Site, tmp_path: Path) -> None:
     async def scenario() -> None:
         # Only this scenario evaluates rules.
         site.settings = msgspec.structs.replace(site.settings, interval_s=60.0)

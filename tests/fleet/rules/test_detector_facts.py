@@ -66,7 +66,7 @@ class Hub(TwoNodes):
             FleetRuleContext(self.fleet), load([file]).rules, detector=detector
         )
         for node in ("a", "b"):
-            self.tell(node, view(0, owners=JOB), view(1, owners=JOB))
+            self.report(node, view(0, owners=JOB), view(1, owners=JOB))
 
     def tick(self) -> dict[str, list[str]]:
         """Who has begun, by rule."""
@@ -172,7 +172,7 @@ def test_without_a_detector_nothing_is_known_and_nothing_fires(tmp_path: Path) -
     assert hub.tick() == {}
 
 
-def test_no_detector_runs_where_no_rule_asks_for_it(tmp_path: Path) -> None:
+def test_no_detector_runs_where_no_rule_needs_it(tmp_path: Path) -> None:
     detector = Found()
     hub = Hub(tmp_path, "- {id: plain, title: T, when: power_watts < 1}", detector=detector)
     hub.tick()

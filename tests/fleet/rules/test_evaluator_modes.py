@@ -48,14 +48,14 @@ class Judged(TwoNodes):
         return changes
 
     def watts(self, *watts: float | None, node: str = "a", **changes: object) -> None:
-        self.tell(node, *(view(at, {POWER: one}, **changes) for at, one in enumerate(watts)))
+        self.report(node, *(view(at, {POWER: one}, **changes) for at, one in enumerate(watts)))
 
 
 def device(index: int, node: str = "a") -> Entity:
     return Entity(scope=Scope.DEVICE, node=node, device=machines.device(index).id)
 
 
-def told(changes: list[VerdictChange]) -> list[tuple[str, Entity, Transition]]:
+def transitions(changes: list[VerdictChange]) -> list[tuple[str, Entity, Transition]]:
     return [(one.rule, one.entity, one.transition) for one in changes]
 
 
@@ -63,12 +63,12 @@ def test_a_condition_fires_where_it_holds_and_clears(tmp_path: Path) -> None:
     fleet = Judged(rules_of(tmp_path, LOW))
     fleet.watts(500.0, 120.0, None)
     (change,) = fleet.tick()
-    assert told([change]) == [("low", device(1), FIRED)]
+    assert transitions([change]) == [("low", device(1), FIRED)]
     assert [one.text for one in change.evidence] == ["power_watts is 120 W, < 200 W"]
     assert change.time == change.since == machines.NOW
     assert fleet.tick() == []
     fleet.watts(500.0, 450.0, None)
-    assert told(fleet.tick()) == [("low", device(1), CLEARED)]
+    assert transitions(fleet.tick()) == [("low", device(1), CLEARED)]
 
 
 def test_it_must_hold_for_its_time(tmp_path: Path) -> None:
@@ -102,20 +102,20 @@ def test_only_who_is_selected_is_judged(tmp_path: Path) -> None:
     fleet = Judged(rules)
     fleet.watts(120.0)
     fleet.watts(120.0, node="b")
-    assert told(fleet.tick()) == [("low", device(0, "b"), FIRED)]
+    assert transitions(fleet.tick()) == [("low", device(0, "b"), FIRED)]
 
 
 def test_a_second_reading_and_a_clear_of_its_own_count(tmp_path: Path) -> None:
     confirmed = LOW + ", confirm: temperature_celsius > 80, clear: power_watts > 400"
     fleet = Judged(rules_of(tmp_path, confirmed))
     hot = ("temperature_celsius", "gpu")
-    fleet.tell("a", view(0, {POWER: 120.0, hot: 60.0}))
+    fleet.report("a", view(0, {POWER: 120.0, hot: 60.0}))
     assert fleet.tick() == []
-    fleet.tell("a", view(0, {POWER: 120.0, hot: 90.0}))
+    fleet.report("a", view(0, {POWER: 120.0, hot: 90.0}))
     assert [one.transition for one in fleet.tick()] == [FIRED]
-    fleet.tell("a", view(0, {POWER: 300.0, hot: 60.0}))
+    fleet.report("a", view(0, {POWER: 300.0, hot: 60.0}))
     assert fleet.tick() == []
-    fleet.tell("a", view(0, {POWER: 401.0, hot: 60.0}))
+    fleet.report("a", view(0, {POWER: 401.0, hot: 60.0}))
     assert [one.transition for one in fleet.tick()] == [CLEARED]
 
 
@@ -130,7 +130,7 @@ def test_nodes_jobs_and_racks_are_judged_once_each(tmp_path: Path) -> None:
     owner = (Owner(kind="job", job_id="4711", scheduler="slurm"),)
     fleet.watts(120.0, 110.0, owners=owner)
     fleet.watts(120.0, 500.0, node="b", owners=owner)
-    assert told(fleet.tick()) == [
+    assert transitions(fleet.tick()) == [
         ("node", Entity(scope=Scope.NODE, node="a"), FIRED),
         ("job", Entity(scope=Scope.JOB, job="4711"), FIRED),
         ("rack", Entity(scope=Scope.RACK, rack="r1"), FIRED),
@@ -149,7 +149,7 @@ def test_a_job_that_has_ended_is_unknown_not_healthy(tmp_path: Path) -> None:
     assert fleet.tick() == []
 
 
-def test_a_rule_can_ask_whether_another_one_fires(tmp_path: Path) -> None:
+def test_a_rule_can_refer_to_another_that_fires(tmp_path: Path) -> None:
     rules = rules_of(
         tmp_path,
         """id: many, when: 'peers_affected("low", by="node") >= 2'""",
@@ -162,11 +162,11 @@ def test_a_rule_can_ask_whether_another_one_fires(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("part", ["confirm", "clear"])
-def test_other_parts_than_the_condition_can_ask_it_too(tmp_path: Path, part: str) -> None:
-    asking = (
+def test_other_parts_than_the_condition_can_refer_to_it_too(tmp_path: Path, part: str) -> None:
+    referring = (
         f"""id: many, when: power_watts < 200, {part}: 'peers_affected("low", by="node") >= 2'"""
     )
-    fleet = Judged(rules_of(tmp_path, asking, LOW))
+    fleet = Judged(rules_of(tmp_path, referring, LOW))
     fleet.watts(120.0, 110.0, 500.0)
     first = [one.rule for one in fleet.tick()]
     assert first.count("many") == (0 if part == "confirm" else 2)
@@ -243,7 +243,7 @@ def test_an_event_has_its_text_and_its_trust_as_evidence(
     )
 
 
-def test_a_group_is_told_by_a_member_of_it(tmp_path: Path) -> None:
+def test_a_group_is_shown_by_a_member_of_it(tmp_path: Path) -> None:
     rules = rules_of(
         tmp_path,
         "id: one, scope: node, when: node.any(power_watts < 200)",
@@ -251,8 +251,8 @@ def test_a_group_is_told_by_a_member_of_it(tmp_path: Path) -> None:
     )
     fleet = Judged(rules)
     fleet.watts(500.0, 120.0)
-    told_by = {one.rule: [line.text for line in one.evidence] for one in fleet.tick()}
-    assert told_by == {
+    evidence_by = {one.rule: [line.text for line in one.evidence] for one in fleet.tick()}
+    assert evidence_by == {
         "one": ["nvidia1: power_watts is 120 W, < 200 W"],
         "other": ["a nvidia1: power_watts is 120 W, < 200 W"],
     }

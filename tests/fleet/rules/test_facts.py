@@ -23,9 +23,9 @@ def bench() -> Iterator[Bench]:
     bench.fleet.close()
 
 
-def told(bench: Bench, *owners: Owner) -> None:
+def set_owners(bench: Bench, *owners: Owner) -> None:
     """The agent tells of two devices, of which the second has these owners."""
-    bench.tell("a", machines.view(0), machines.view(1, owners=owners))
+    bench.report("a", machines.view(0), machines.view(1, owners=owners))
     bench.fleet.table.refresh(bench.fleet.nodes.values(), (), bench.clock.monotonic())
 
 
@@ -37,25 +37,25 @@ def named(
 
 
 @pytest.mark.parametrize("entity", [NODE, FIRST])
-def test_where_the_agent_cannot_tell_the_scheduler_does(bench: Bench, entity: Entity) -> None:
-    told(bench)
+def test_where_the_agent_does_not_know_the_scheduler_does(bench: Bench, entity: Entity) -> None:
+    set_owners(bench)
     jobs, users = named(bench, entity)
     assert jobs == ("17", "18")
     assert users[0] == "ada"
 
 
-def test_what_the_agent_tells_of_jobs_counts(bench: Bench) -> None:
-    told(bench, Owner(kind="job", scheduler="slurm", job_id="9", user="eve"))
+def test_what_the_agent_reports_of_jobs_counts(bench: Bench) -> None:
+    set_owners(bench, Owner(kind="job", scheduler="slurm", job_id="9", user="eve"))
     assert named(bench, NODE)[0] == ("9",)
     assert "eve" in named(bench, NODE)[1]
 
 
-def test_a_device_without_a_job_has_none_where_the_agent_tells_of_others(bench: Bench) -> None:
-    told(bench, Owner(kind="job", scheduler="slurm", job_id="17", user="ada"))
+def test_a_device_without_a_job_has_none_where_the_agent_reports_others(bench: Bench) -> None:
+    set_owners(bench, Owner(kind="job", scheduler="slurm", job_id="17", user="ada"))
     assert named(bench, FIRST)[0] == ()
 
 
 def test_where_no_scheduler_shows_anything_nothing_is_made_up(bench: Bench) -> None:
-    told(bench)
+    set_owners(bench)
     before = facts_of(bench.fleet, NODE)
     assert with_scheduled(bench.fleet, NODE, before, {}) == before

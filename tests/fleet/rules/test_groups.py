@@ -28,7 +28,7 @@ def test_a_large_group_has_one_median(size: int) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
-def test_with_fewer_than_three_others_nothing_is_said(size: int) -> None:
+def test_with_fewer_than_three_others_nothing_is_shown(size: int) -> None:
     assert np.isnan(groups(size).median(np.ones(size))).all()
 
 

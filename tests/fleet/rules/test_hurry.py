@@ -25,14 +25,14 @@ class Stream:
         self.key = self.bench.targets["a"].key
         self.times = 0
         self.bench.fleet.hurry = self._hurry
-        self.bench.tell("a", machines.view(0), machines.view(1))
+        self.bench.report("a", machines.view(0), machines.view(1))
 
     def _hurry(self) -> None:
         self.times += 1
 
     def tick(self, *views: DeviceView) -> None:
-        told = stream_bytes(machines.snapshot(*views, time=self.bench.clock.wall()))
-        for message, size in FrameReader(1 << 20).feed(told):
+        sent = stream_bytes(machines.snapshot(*views, time=self.bench.clock.wall()))
+        for message, size in FrameReader(1 << 20).feed(sent):
             if isinstance(message, RawTick):
                 tick = msgspec.structs.replace(message, sequence=message.sequence + 1)
                 self.bench.fleet.accept(self.key, tick, size)
@@ -47,7 +47,7 @@ def gone(stream: Stream) -> None:
 
 
 def event(stream: Stream) -> None:
-    told = ErrorEvent(
+    xid = ErrorEvent(
         time=stream.bench.clock.wall(),
         code="xid_79",
         category=Category.BUS,
@@ -55,7 +55,7 @@ def event(stream: Stream) -> None:
         source="nvml",
         device_id=machines.device(0).id,
     )
-    stream.bench.fleet.accept(stream.key, Event(sequence=1, event=told), 100)
+    stream.bench.fleet.accept(stream.key, Event(sequence=1, event=xid), 100)
     stream.tick(machines.view(0), machines.view(1))
 
 

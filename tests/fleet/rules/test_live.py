@@ -92,8 +92,8 @@ CURRENT = {
 
 def test_what_stands_in_the_table_now() -> None:
     hub = Hub(*CURRENT)
-    hub.tell("a", view(0), view(1), host(host_blocked_processes=5))
-    hub.tell("b", view(0), view(1))
+    hub.report("a", view(0), view(1), host(host_blocked_processes=5))
+    hub.report("b", view(0), view(1))
     hub.bring()
     assert {text: hub.truth(text) for text in CURRENT} == CURRENT
     assert hub.truth("host_blocked_processes > 3", "b") is UNKNOWN
@@ -104,11 +104,11 @@ def test_what_stands_in_the_table_now() -> None:
 def test_numbers_of_a_silent_node_are_missing() -> None:
     texts = ("power_watts > 1", 'state == "unreachable"', 'node_state == "down"', "device_up")
     hub = Hub(*texts, "host_blocked_processes > 3", 'vendor == "nvidia"', "age(power_watts) > 40")
-    hub.tell("a", view(0), host(host_blocked_processes=5))
+    hub.report("a", view(0), host(host_blocked_processes=5))
     hub.bring()
     assert [hub.truth(text) for text in texts[:3]] == [True, False, False]
     hub.clock.advance(60)
-    hub.tell("b", view(1))
+    hub.report("b", view(1))
     hub.bring()
     assert [hub.truth(text) for text in texts[:3]] == [UNKNOWN, True, True]
     assert hub.truth("host_blocked_processes > 3") is UNKNOWN
@@ -139,10 +139,10 @@ def test_a_hub_and_an_agent_mean_the_same_by_a_window(text: str) -> None:
     hub = Hub(text)
     rule = hub.rules[text]
     keeper = RuleHistory(rule.needs, 1.0)
-    told: dict[Key, Value] = {}
+    reported: dict[Key, Value] = {}
 
     def lookup(key: Key) -> Value | Missing:
-        return told.get(key, MISSING)
+        return reported.get(key, MISSING)
 
     for second in range(130):
         power = None if second % 7 == 3 or second > 125 else 600.0 + second % 40
@@ -151,12 +151,12 @@ def test_a_hub_and_an_agent_mean_the_same_by_a_window(text: str) -> None:
             ENERGY: 5000.0 + second * 3 if second < 100 else second * 2.0,
             ("throttle_active", "power"): int(second % 3 == 0),
         }
-        hub.tell("a", view(0, values), host(host_blocked_processes=second % 5))
+        hub.report("a", view(0, values), host(host_blocked_processes=second % 5))
         hub.bring()
-        told.clear()
-        told.update({key: value for key, value in values.items() if value is not None})
-        told["host_blocked_processes",] = second % 5
-        told["utilization_ratio",] = 0.97
+        reported.clear()
+        reported.update({key: value for key, value in values.items() if value is not None})
+        reported["host_blocked_processes",] = second % 5
+        reported["utilization_ratio",] = 0.97
         at = hub.clock.monotonic()
         keeper.sample(at, "gpu", lookup)
         keeper.sample(at, HOST, lookup)
@@ -169,7 +169,7 @@ def test_a_hub_and_an_agent_mean_the_same_by_a_window(text: str) -> None:
         hub.clock.advance(1)
 
 
-def test_a_device_that_was_exchanged_has_no_past_and_heard_nothing() -> None:
+def test_a_device_that_was_exchanged_has_no_past_and_no_sample() -> None:
     texts = (
         'avg(power_watts, "1m") > 1',
         'event("xid")',
@@ -178,13 +178,13 @@ def test_a_device_that_was_exchanged_has_no_past_and_heard_nothing() -> None:
     )
     hub = Hub(*texts)
     for _ in range(60):
-        hub.tell("a", view(0))
+        hub.report("a", view(0))
         hub.bring()
         hub.clock.advance(1)
     note(hub, "a", 0, "xid_79")
     hub.bring()
     assert [hub.truth(text) for text in texts] == [True, True, False, True]
-    hub.tell(
+    hub.report(
         "a",
         view(0, {POWER: None}, device=machines.device(0, serial="another")),
     )
@@ -223,8 +223,8 @@ def test_events_of_devices_and_nodes() -> None:
         'event("pcie")',
     )
     hub = Hub(*texts)
-    hub.tell("a", view(0), view(1))
-    hub.tell("b", view(0))
+    hub.report("a", view(0), view(1))
+    hub.report("b", view(0))
     hub.bring()
     note(hub, "a", 0, "xid_79", 30)
     note(hub, "a", 0, "xid_63", 300)
@@ -235,7 +235,7 @@ def test_events_of_devices_and_nodes() -> None:
     assert [hub.truth(text, "a", 1) for text in texts[:4]] == [False, True, UNKNOWN, False]
     assert [hub.truth(text, "b", 0) for text in texts[:2]] == [False, False]
     hub.clock.advance(60)
-    hub.tell("a", view(0), view(1))
+    hub.report("a", view(0), view(1))
     hub.bring()
     assert hub.truth(texts[0]) is False
     assert hub.truth(texts[2]) is True
@@ -244,7 +244,7 @@ def test_events_of_devices_and_nodes() -> None:
 def test_an_event_that_counts_until_a_boot() -> None:
     text = 'event("xid", code == 151, until="boot")'
     hub = Hub(text)
-    hub.tell("a", view(0), host(host_uptime_seconds=9000))
+    hub.report("a", view(0), host(host_uptime_seconds=9000))
     hub.bring()
     note(hub, "a", 0, "xid_151", 10)
     hub.bring()
@@ -252,18 +252,18 @@ def test_an_event_that_counts_until_a_boot() -> None:
     hub.clock.advance(2400)
     hub.bring()
     assert hub.truth(text) is UNKNOWN  # the node is silent: perhaps it boots
-    hub.tell("a", view(0), host(host_uptime_seconds=11400))
+    hub.report("a", view(0), host(host_uptime_seconds=11400))
     hub.bring()
     assert hub.truth(text) is True
-    hub.tell("a", view(0), host(host_uptime_seconds=300))
+    hub.report("a", view(0), host(host_uptime_seconds=300))
     hub.bring()
     assert hub.truth(text) is False
 
 
-def test_an_event_that_counts_until_the_boot_that_an_agent_without_its_host_tells() -> None:
+def test_an_event_that_counts_until_the_boot_that_an_agent_without_its_host_reports() -> None:
     text = 'event("xid", code == 151, until="boot")'
     hub = Hub(text)
-    hub.tell("a", view(0))
+    hub.report("a", view(0))
     (source,) = hub.fleet.nodes["a"].sources.values()
     source.boot_time = hub.clock.wall() - 9000
     hub.bring()
@@ -271,21 +271,21 @@ def test_an_event_that_counts_until_the_boot_that_an_agent_without_its_host_tell
     hub.bring()
     assert hub.truth(text) is True
     source.boot_time = hub.clock.wall() - 300
-    hub.tell("a", view(0))
+    hub.report("a", view(0))
     hub.bring()
     assert hub.truth(text) is False
 
 
-def test_an_event_that_counts_until_a_boot_of_which_nobody_tells() -> None:
+def test_an_event_that_counts_until_a_boot_that_nobody_reports() -> None:
     text = 'event("xid", code == 151, until="boot")'
     hub = Hub(text)
-    hub.tell("a", view(0))
+    hub.report("a", view(0))
     hub.bring()
     note(hub, "a", 0, "xid_151", 10)
     hub.bring()
     assert hub.truth(text) is True
     hub.clock.advance(600)
-    hub.tell("a", view(0))
+    hub.report("a", view(0))
     hub.bring()
     assert hub.truth(text) is False
 
@@ -299,18 +299,18 @@ def test_when_a_node_was_booted_is_known_by_its_uptime() -> None:
         'event("boot", within="20m")',
     )
     hub = Hub(*texts)
-    hub.tell("a", view(0), host(host_uptime_seconds=9000))
-    hub.tell("b", view(0))
+    hub.report("a", view(0), host(host_uptime_seconds=9000))
+    hub.report("b", view(0))
     hub.bring()
     note(hub, "a", 0, "xid_151", 1200)
     hub.bring()
     assert [hub.truth(text) for text in texts] == [True, False, False, False, False]
     unknown = [UNKNOWN, UNKNOWN, UNKNOWN, True, UNKNOWN]
     assert [hub.truth(text, "b") for text in texts] == unknown
-    hub.tell("a", view(0), host(host_uptime_seconds=900))
+    hub.report("a", view(0), host(host_uptime_seconds=900))
     hub.bring()
     assert [hub.truth(text) for text in texts] == [True, True, True, False, True]
-    hub.tell("a", view(0), host(host_uptime_seconds=800))
+    hub.report("a", view(0), host(host_uptime_seconds=800))
     hub.bring()
     assert hub.truth(texts[0]) is False
     hub.clock.advance(600)
@@ -321,7 +321,7 @@ def test_when_a_node_was_booted_is_known_by_its_uptime() -> None:
 def test_a_boot_is_known_of_an_agent_without_its_host() -> None:
     text = 'since("boot") >= 300 and since("boot") < 310'
     hub = Hub(text)
-    hub.tell("a", view(0))
+    hub.report("a", view(0))
     (source,) = hub.fleet.nodes["a"].sources.values()
     source.boot_time = hub.clock.wall() - 300
     hub.bring()
@@ -336,8 +336,8 @@ def test_groups_follow_jobs() -> None:
     counted = "job.count() == 3"
     hub = Hub(text, counted)
     seven = (Owner(kind="job", job_id="7"),)
-    hub.tell("a", view(0, owners=seven), view(1, owners=seven))
-    hub.tell("b", view(0, owners=seven), view(1))
+    hub.report("a", view(0, owners=seven), view(1, owners=seven))
+    hub.report("b", view(0, owners=seven), view(1))
     hub.bring()
     assert hub.truth(counted) is True
     assert hub.truth(counted, "b", 1) is UNKNOWN
@@ -345,7 +345,7 @@ def test_groups_follow_jobs() -> None:
     groups = hub.columns.groups("job")
     hub.bring()
     assert hub.columns.groups("job") is groups
-    hub.tell("b", view(0), view(1))
+    hub.report("b", view(0), view(1))
     hub.bring()
     assert hub.truth(counted) is False
 
@@ -356,17 +356,17 @@ def test_a_rule_about_a_job_reads_no_samples_of_the_job_before() -> None:
     own = 'job.count() == 1 and max(power_watts, "1m") > 650'
     hub = Hub(of_job, of_device, growth, own)
 
-    def work(job: str | None, watts: float, begun: int, joules: float) -> None:
+    def work(job: str | None, watts: float, start: int, joules: float) -> None:
         owners = () if job is None else (Owner(kind="job", job_id=job),)
-        for second in range(begun, begun + 60):
-            told: dict[Series, Number | None] = {POWER: watts, ENERGY: second * joules}
-            hub.tell("a", view(0, told, owners=owners))
+        for second in range(start, start + 60):
+            reported: dict[Series, Number | None] = {POWER: watts, ENERGY: second * joules}
+            hub.report("a", view(0, reported, owners=owners))
             hub.bring()
             hub.clock.advance(1)
 
     work("7", 700.0, 0, 10.0)
     assert [hub.truth(one) for one in (of_job, of_device, growth)] == [True, True, True]
-    hub.tell("a", view(0, {POWER: 300.0, ENERGY: 400.0}, owners=(Owner(kind="job", job_id="8"),)))
+    hub.report("a", view(0, {POWER: 300.0, ENERGY: 400.0}, owners=(Owner(kind="job", job_id="8"),)))
     hub.bring()
     assert [hub.truth(one) for one in (of_job, of_device, growth)] == [UNKNOWN, True, UNKNOWN]
     assert hub.truth(own) is UNKNOWN
@@ -386,27 +386,27 @@ def test_a_rule_about_a_job_goes_on_when_rules_are_loaded_again() -> None:
     hub = Hub(text)
     seven = (Owner(kind="job", job_id="7"),)
     for _ in range(60):
-        hub.tell("a", view(0, {POWER: 700.0}, owners=seven))
+        hub.report("a", view(0, {POWER: 700.0}, owners=seven))
         hub.bring()
         hub.clock.advance(1)
     before, hub.columns = hub.columns, FleetColumns(hub.fleet, hub.needs)
     before.close()
-    hub.tell("a", view(0, {POWER: 700.0}, owners=seven))
+    hub.report("a", view(0, {POWER: 700.0}, owners=seven))
     hub.bring()
     assert hub.truth(text) is True
 
 
 def test_text_is_the_same_object_until_it_changes() -> None:
     hub = Hub('vendor == "nvidia" and state == "ok"')
-    hub.tell("a", view(0))
+    hub.report("a", view(0))
     hub.bring()
     before = hub.columns.text("vendor"), hub.columns.text("state")
     hub.clock.advance(1)
-    hub.tell("a", view(0))
+    hub.report("a", view(0))
     hub.bring()
     assert hub.columns.text("vendor") is before[0]
     assert hub.columns.text("state") is before[1]
-    hub.tell("a", view(0, state=DeviceState.LOST, device=machines.device(0, vendor="amd")))
+    hub.report("a", view(0, state=DeviceState.LOST, device=machines.device(0, vendor="amd")))
     hub.bring()
     assert hub.columns.text("vendor") is not before[0]
     assert hub.truth('vendor == "nvidia" and state == "ok"') is False
@@ -417,7 +417,7 @@ def test_other_rules_that_fire() -> None:
     hub = Hub(
         text, other, firing=lambda rule: np.ones(64, dtype=np.bool_) if rule == "a.b" else None
     )
-    hub.tell("a", view(0), view(1))
+    hub.report("a", view(0), view(1))
     hub.bring()
     assert hub.truth(text) is True
     assert hub.truth(other) is UNKNOWN
@@ -440,7 +440,7 @@ def test_explain_says_how_much_of_a_window_there_is() -> None:
     text = 'avg(power_watts, "5m") > 1'
     hub = Hub(text)
     for _ in range(100):
-        hub.tell("a", view(0))
+        hub.report("a", view(0))
         hub.bring()
         hub.clock.advance(1)
     parts = explain(text, hub.rules[text].tree, RowEnvironment(hub.columns, hub.row("a", 0)))
@@ -454,23 +454,23 @@ def reasons(hub: Hub, text: str) -> list[str]:
 
 def test_explain_says_why_there_is_no_value() -> None:
     now, past = "power_watts > 1", 'avg(power_watts,"5m") > 1'
-    of_host, not_told = "host_blocked_processes > 1", "energy_joules_total.hardware > 1"
-    hub = Hub(now, past, of_host, not_told)
+    of_host, not_reported = "host_blocked_processes > 1", "energy_joules_total.hardware > 1"
+    hub = Hub(now, past, of_host, not_reported)
     whole = view(0, {POWER: None, ENERGY: None})
     absent = {POWER: Absence.STALE, ("energy_joules_total",): Absence.NOT_COLLECTED}
     reading = msgspec.structs.replace(whole.reading, absent=absent)
-    hub.tell("a", msgspec.structs.replace(whole, reading=reading))
+    hub.report("a", msgspec.structs.replace(whole, reading=reading))
     hub.bring()
     stale = "stale (the last value is too old)"
     assert reasons(hub, now) == [f"power_watts has no value: {stale}"]
     assert reasons(hub, past) == [f"power_watts avg 5m: there never was a value, {stale}"]
-    assert "not_collected (not requested" in reasons(hub, not_told)[0]
+    assert "not_collected (not requested" in reasons(hub, not_reported)[0]
     assert reasons(hub, of_host)[0].endswith(": its node reports nothing about the host")
-    hub.tell("a", view(0), host())
+    hub.report("a", view(0), host())
     hub.bring()
     assert reasons(hub, now) == [""]
     assert reasons(hub, of_host) == ["host_blocked_processes has no value"]
-    hub.tell("a", view(1))
+    hub.report("a", view(1))
     hub.bring()
     assert reasons(hub, now) == ["power_watts has no value: the device is missing"]
     hub.clock.advance(60)
@@ -481,8 +481,8 @@ def test_explain_says_why_there_is_no_value() -> None:
 def test_what_an_agent_says_of_itself_is_seen_on_its_node() -> None:
     text = "collector_up.nvidia == 0"
     hub = Hub(text, 'max(collector_vanished_quantities.nvidia, "1m")')
-    hub.tell("a", view(0))
-    hub.tell("b", view(0))
+    hub.report("a", view(0))
+    hub.report("b", view(0))
     hub.bring()
     assert hub.truth(text) is UNKNOWN
     (source,) = hub.fleet.nodes["a"].sources.values()
@@ -490,7 +490,7 @@ def test_what_an_agent_says_of_itself_is_seen_on_its_node() -> None:
     hub.bring()
     assert hub.truth(text) is True
     assert hub.truth(text, node="b") is UNKNOWN
-    hub.tell("a", view(0), host(collector_up=1))
+    hub.report("a", view(0), host(collector_up=1))
     hub.bring()
     assert hub.truth(text) is True
     source.own = {("collector_up", "nvidia"): math.inf}
@@ -513,8 +513,8 @@ GROWING = (
 def test_devices_that_come_while_rules_are_judged_wait_for_the_next_tick(text: str) -> None:
     """Others have their turn within a tick: nodes tell, pages bring the table, rows become more."""
     hub = Hub(text, firing=lambda _: np.ones(64, dtype=np.bool_))
-    hub.tell("a", view(0), view(1), host(host_blocked_processes=5))
-    hub.tell("b", view(0), view(1))
+    hub.report("a", view(0), view(1), host(host_blocked_processes=5))
+    hub.report("b", view(0), view(1))
     hub.bring()
     size = hub.columns.size
     more = targets_of([f"m{at}" for at in range(10)], {"rack": "r1"})
@@ -528,7 +528,7 @@ def test_devices_that_come_while_rules_are_judged_wait_for_the_next_tick(text: s
     assert hub.fleet.table.rows.size > size
     assert hub.columns.size == size
     still = Hub(text, firing=lambda _: np.ones(64, dtype=np.bool_))
-    still.tell("a", view(0), view(1), host(host_blocked_processes=5))
-    still.tell("b", view(0), view(1))
+    still.report("a", view(0), view(1), host(host_blocked_processes=5))
+    still.report("b", view(0), view(1))
     still.bring()
     assert hub.truth(text) is still.truth(text)

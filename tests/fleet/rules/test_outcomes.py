@@ -25,12 +25,15 @@ def emptied(world: World, rule: RuleExpression, gaps: int) -> World:
     nothing = [None] * world.size
     return replace(
         world,
-        numbers={one: nothing if one in gone else told for one, told in world.numbers.items()},
-        windows={one: nothing if one[1] in gone else told for one, told in world.windows.items()},
-        lasts={
-            one: [-math.inf] * world.size if quiet else told for one, told in world.lasts.items()
+        numbers={one: nothing if one in gone else column for one, column in world.numbers.items()},
+        windows={
+            one: nothing if one[1] in gone else column for one, column in world.windows.items()
         },
-        counts={one: [0] * world.size if quiet else told for one, told in world.counts.items()},
+        lasts={
+            one: [-math.inf] * world.size if quiet else column
+            for one, column in world.lasts.items()
+        },
+        counts={one: [0] * world.size if quiet else column for one, column in world.counts.items()},
     )
 
 
@@ -38,9 +41,9 @@ def facts_of(world: World) -> Facts:
     def missing(column: Sequence[object]) -> bool:
         return all(one is None for one in column)
 
-    told = {one[1] for one, column in world.windows.items() if not missing(column)}
+    present = {one[1] for one, column in world.windows.items() if not missing(column)}
     empty = {one for one, column in world.numbers.items() if missing(column)}
-    absent = {one for one in empty if isinstance(one, tuple) and one not in told}
+    absent = {one for one in empty if isinstance(one, tuple) and one not in present}
 
     def is_quiet(event: Event) -> bool:
         if event.kind == EventUse.COUNT:
@@ -70,7 +73,7 @@ def test_what_it_cannot_be_it_never_is(case: tuple[RuleExpression, World]) -> No
         assert naive(shorter, row) == found, rule.text
 
 
-def test_rules_of_another_vendor_and_of_series_that_nobody_tells_never_hold() -> None:
+def test_rules_of_another_vendor_and_of_series_that_nobody_reports_never_hold() -> None:
     facts = Facts({("fan_speed_rpm", "0")}, lambda _: True, {"vendor": {"nvidia"}})
     for text in (
         'vendor == "amd"',

@@ -31,8 +31,8 @@ class Site(TwoNodes):
     async def ticks(self, count: int, *changes: dict[Series, Number | None]) -> None:
         """Four devices on each node, the first ones of `a` with changes."""
         for _ in range(count):
-            self.tell("a", *(view(at, dict(enumerate(changes)).get(at)) for at in range(4)))
-            self.tell("b", *(view(at) for at in range(4, 8)))
+            self.report("a", *(view(at, dict(enumerate(changes)).get(at)) for at in range(4)))
+            self.report("b", *(view(at) for at in range(4, 8)))
             await self.runner.tick()
             self.clock.advance(20.0)
 
@@ -54,14 +54,14 @@ def test_devices_that_are_well_have_no_incident(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
-def test_what_the_driver_asks_for_and_a_lost_device_are_one_incident(tmp_path: Path) -> None:
+def test_what_the_driver_requests_and_a_lost_device_are_one_incident(tmp_path: Path) -> None:
     async def scenario() -> None:
         site = Site(tmp_path)
         await site.runner.start()
         await site.ticks(2)
         await site.ticks(1, REBOOT)
         assert site.serious() == {"nvidia.gpu": ("nvidia.recovery.reboot",)}
-        site.tell("a", view(0, REBOOT, state=DeviceState.LOST), *(view(at) for at in range(1, 4)))
+        site.report("a", view(0, REBOOT, state=DeviceState.LOST), *(view(at) for at in range(1, 4)))
         await site.runner.tick()
         (rules,) = site.serious().values()
         assert set(rules) == {"nvidia.recovery.reboot", "nvidia.lost"}

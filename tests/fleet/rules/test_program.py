@@ -22,7 +22,7 @@ from accelwatch.fleet.table.belief import Floats
 POWER = ("power_watts",)
 
 
-class Asked(PlainColumns):
+class RecordedColumns(PlainColumns):
     """Columns that remember what was asked of them."""
 
     def __init__(self, size: int, **given: object) -> None:
@@ -40,8 +40,8 @@ def truths(rule: RuleExpression, columns: PlainColumns) -> list[bool | None]:
     return [True if true else False if false else None for true, false in pairs]
 
 
-def test_what_rules_share_is_asked_for_once() -> None:
-    columns = Asked(4, numbers={POWER: np.arange(4.0)})
+def test_what_rules_share_is_requested_once() -> None:
+    columns = RecordedColumns(4, numbers={POWER: np.arange(4.0)})
     rules = {at: compile_rule(f"power_watts > {at}") for at in range(3)}
     found = {one.name: one.truths.true.tolist() for one in Program(rules).run(columns)}
     assert found[0] == [False, True, True, True]
@@ -52,7 +52,7 @@ def test_what_rules_share_is_asked_for_once() -> None:
 def test_text_is_looked_at_again_only_when_it_has_changed() -> None:
     calls: list[object] = []
 
-    def asked(value: Raw) -> Raw:
+    def is_odd(value: Raw) -> Raw:
         calls.append(value)
         return value == "amd"
 
@@ -60,7 +60,7 @@ def test_text_is_looked_at_again_only_when_it_has_changed() -> None:
         name="odd",
         parameters=(Parameter(name="text", types=(Type.STRING,)),),
         result=Type.BOOL,
-        build=lambda: asked,
+        build=lambda: is_odd,
         help="",
     )
     rule = compile_rule("odd(vendor)", functions={**FUNCTIONS, "odd": odd})
@@ -124,19 +124,19 @@ def test_a_constant_holds_for_all_rows() -> None:
 def test_a_part_that_is_true_of_nobody_spares_the_dearer_ones() -> None:
     everybody = np.ones(2, dtype=np.bool_)
     dear = 'peer_median(clock_hertz.sm, by="node") > 1 and power_watts > '
-    for text, asked in (
+    for text, expected in (
         (dear + "500", [POWER]),
         (dear + "150", [POWER, ("clock_hertz", "sm")]),
         (dear + "500 or power_watts > 150", [POWER]),
     ):
-        columns = Asked(
+        columns = RecordedColumns(
             2,
             numbers={POWER: np.array([100.0, 200.0])},
             grouped={"node": Groups(np.zeros(2, dtype=np.intp), 1)},
         )
         (found,) = Program({"a": compile_rule(text)}).run(columns, among=lambda _: everybody)
         assert found.truths.true.tolist() == [False, " or " in text]
-        assert columns.seen == [str(one) for one in asked], text
+        assert columns.seen == [str(one) for one in expected], text
 
 
 def test_each_rule_is_charged_for_its_own_time() -> None:

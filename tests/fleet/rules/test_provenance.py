@@ -35,14 +35,14 @@ class Sourced(TwoNodes):
         ]
         self.fleet.set_targets([*self.targets, Target(node="b", scheme="https", address="b:9877")])
 
-    def says(self, at: int, dialect: str, **values: float) -> None:
+    def report_values(self, at: int, dialect: str, **values: float) -> None:
         """The source of a place tells these of device 0."""
-        told: dict[Series, float | None] = {("reset_required",): None}
-        told |= {(key,): value for key, value in values.items()}
+        series_values: dict[Series, float | None] = {("reset_required",): None}
+        series_values |= {(key,): value for key, value in values.items()}
         source = self.fleet.source(self.targets[at].key)
         assert source is not None
         source.dialect = dialect
-        views = [view(0, told), host(host_blocked_processes=9)] if dialect else []
+        views = [view(0, series_values), host(host_blocked_processes=9)] if dialect else []
         self.fleet.read(self.targets[at].key, views, None, 1.0)
 
     def opened(self, folder: Path, when: str, *more: str) -> list[Incident]:
@@ -84,14 +84,14 @@ def test_an_incident_says_how_its_source_was_read(
 ) -> None:
     fleet = Sourced(scheme)
     fleet.fleet.verify(verified)
-    fleet.says(0, dialect, power_watts=100.0)
+    fleet.report_values(0, dialect, power_watts=100.0)
     (incident,) = fleet.opened(tmp_path, LOW)
     assert incident.provenance is wanted
 
 
 def test_certificates_that_are_not_looked_at_any_more_count_at_once(tmp_path: Path) -> None:
     fleet = Sourced("https")
-    fleet.says(0, "accelwatch", power_watts=100.0)
+    fleet.report_values(0, "accelwatch", power_watts=100.0)
     assert fleet.opened(tmp_path / "one", LOW)[0].provenance is SAFE
     fleet.fleet.verify(False)
     assert fleet.opened(tmp_path / "two", LOW)[0].provenance is PLAIN
@@ -118,24 +118,24 @@ def test_of_several_sources_the_one_counts_that_a_value_is_from(
     tmp_path: Path, when: str, wanted: Provenance
 ) -> None:
     fleet = Sourced("https", "http")
-    fleet.says(0, "accelwatch", power_watts=100.0)
-    fleet.says(1, "dcgm", power_watts=900.0, reset_required=1.0)
+    fleet.report_values(0, "accelwatch", power_watts=100.0)
+    fleet.report_values(1, "dcgm", power_watts=900.0, reset_required=1.0)
     incidents = fleet.opened(tmp_path, when)
     assert [one.provenance for one in incidents] == [wanted]
 
 
 def test_a_confirmation_counts_as_well(tmp_path: Path) -> None:
     fleet = Sourced("https", "http")
-    fleet.says(0, "accelwatch", power_watts=100.0)
-    fleet.says(1, "dcgm", reset_required=1.0)
+    fleet.report_values(0, "accelwatch", power_watts=100.0)
+    fleet.report_values(1, "dcgm", reset_required=1.0)
     (incident,) = fleet.opened(tmp_path, LOW, 'confirm: "reset_required == 1"')
     assert incident.provenance is EXPORTER
 
 
 def test_a_node_that_is_silent_is_so_by_its_weakest_source(tmp_path: Path) -> None:
     fleet = Sourced("https", "http")
-    fleet.says(0, "accelwatch", power_watts=100.0)
-    fleet.says(1, "dcgm", reset_required=1.0)
+    fleet.report_values(0, "accelwatch", power_watts=100.0)
+    fleet.report_values(1, "dcgm", reset_required=1.0)
     fleet.clock.advance(100)
     (incident,) = fleet.opened(tmp_path, 'node_state == "down"', "scope: node")
     assert incident.provenance is EXPORTER
@@ -153,7 +153,7 @@ def test_a_node_that_is_silent_is_so_by_its_weakest_source(tmp_path: Path) -> No
 )
 def test_what_others_push_is_of_a_class_of_its_own(tmp_path: Path, when: str, wanted: str) -> None:
     fleet = Sourced("https")
-    fleet.says(0, "accelwatch", power_watts=100.0)
+    fleet.report_values(0, "accelwatch", power_watts=100.0)
     event = ErrorEvent(
         code="evidence_disk",
         category=Category.OTHER,
@@ -170,9 +170,9 @@ def test_what_others_push_is_of_a_class_of_its_own(tmp_path: Path, when: str, wa
 
 
 @pytest.mark.parametrize("when", ['event("xid", code == 79)', 'event("any", category == "bus")'])
-def test_an_event_that_a_node_tells_is_of_the_class_of_its_node(tmp_path: Path, when: str) -> None:
+def test_an_event_of_a_node_is_of_the_class_of_its_node(tmp_path: Path, when: str) -> None:
     fleet = Sourced("https")
-    fleet.says(0, "accelwatch", power_watts=100.0)
+    fleet.report_values(0, "accelwatch", power_watts=100.0)
     event = ErrorEvent(
         code="xid_79",
         category=Category.BUS,
@@ -200,7 +200,7 @@ def test_the_weakest_of_what_all_must_hold_and_the_strongest_of_what_may() -> No
     assert tuple(Provenance) == ORDER
 
 
-def test_a_source_that_was_never_heard_is_known_by_how_it_is_asked() -> None:
+def test_a_source_that_never_answered_is_known_by_how_it_is_polled() -> None:
     fleet = Sourced("https", "http")
     classes = [class_of(source) for source in fleet.fleet.nodes["a"].sources.values()]
     assert classes == [SAFE, PLAIN]
@@ -214,16 +214,16 @@ def test_of_a_node_without_sources_nobody_knows() -> None:
     assert of_node(node) is Provenance.UNKNOWN
 
 
-@pytest.mark.parametrize(("tells", "wanted"), [(0, SAFE), (1, PLAIN), (None, EXPORTER)])
-def test_what_is_not_told_of_a_host_is_of_the_agent_that_tells_of_itself(
-    tells: int | None, wanted: Provenance
+@pytest.mark.parametrize(("index", "wanted"), [(0, SAFE), (1, PLAIN), (None, EXPORTER)])
+def test_what_is_not_reported_of_a_host_is_of_the_agent_that_reports_itself(
+    index: int | None, wanted: Provenance
 ) -> None:
     fleet = Sourced("https", "http", "http")
     for at, dialect in enumerate(("accelwatch", "accelwatch", "node_exporter")):
         source = fleet.fleet.source(fleet.targets[at].key)
         assert source is not None
         source.dialect = dialect
-        source.own = {("collector_up",): 1} if at == tells else {}
+        source.own = {("collector_up",): 1} if at == index else {}
     node = fleet.fleet.nodes["a"]
     assert node.host is None
     assert of_value(node, None, ("host_blocked_processes",)) is wanted

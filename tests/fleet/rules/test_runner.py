@@ -54,14 +54,14 @@ class Site(TwoNodes):
         self.file = folder / "rules.yaml"
         self.file.write_text(LOW, encoding="utf-8")
         self.settings = RuleSettings(files=(str(self.file),))
-        self.heard: list[Incident] = []
+        self.received: list[Incident] = []
 
     def runner(self, folder: Path | None = None) -> RuleRunner:
         evaluator = FleetEvaluator(self.fleet)
-        return RuleRunner(evaluator, self.settings, folder or self.folder, self.heard.extend)
+        return RuleRunner(evaluator, self.settings, folder or self.folder, self.received.extend)
 
     def watts(self, *watts: float, node: str = "a", **changes: object) -> None:
-        self.tell(node, *(view(at, {POWER: one}, **changes) for at, one in enumerate(watts)))
+        self.report(node, *(view(at, {POWER: one}, **changes) for at, one in enumerate(watts)))
 
     async def tick(self, runner: RuleRunner) -> None:
         await runner.tick()
@@ -78,7 +78,7 @@ def play(scenario: Callable[[], Coroutine[object, object, None]]) -> None:
 
 
 def kinds(incident: Incident) -> list[TimelineKind]:
-    return [moment.kind for moment in incident.timeline]
+    return [entry.kind for entry in incident.timeline]
 
 
 def test_a_rule_that_fires_is_an_incident_with_its_facts(site: Site) -> None:
@@ -101,14 +101,14 @@ def test_a_rule_that_fires_is_an_incident_with_its_facts(site: Site) -> None:
         await site.tick(runner)
         assert runner.open == []
         assert [one.id for one in runner.closed] == ["i1"]
-        assert [one.is_open for one in site.heard] == [True, False]
+        assert [one.is_open for one in site.received] == [True, False]
         assert runner.problems == ()
         await runner.stop()
 
     play(scenario)
 
 
-def test_of_two_ticks_at_once_the_second_begins_when_the_first_is_over(
+def test_of_two_ticks_at_once_the_second_starts_when_the_first_is_over(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A tick rests now and then; what it has looked at would be another's by then."""
@@ -143,7 +143,7 @@ def test_an_incident_goes_on_after_a_restart_and_is_over_when_its_rule_says_so(s
         await second.start()
         assert [one.id for one in second.open] == ["i1"]
         await site.tick(second)
-        assert len(site.heard) == 1
+        assert len(site.received) == 1
         site.watts(450.0)
         await site.tick(second)
         assert [one.id for one in second.closed] == ["i1"]
@@ -191,7 +191,7 @@ def test_what_happened_is_in_the_journal(site: Site) -> None:
     journal.close()
 
 
-def test_a_damaged_journal_stops_nobody_and_is_told(site: Site) -> None:
+def test_a_damaged_journal_stops_nobody_and_is_reported(site: Site) -> None:
     (site.folder / FILE).write_bytes(b"nothing of the kind " * 300)
 
     async def scenario() -> None:
@@ -226,7 +226,7 @@ def test_rules_that_cannot_be_loaded_are_refused_at_the_start(site: Site) -> Non
         site.runner()
 
 
-def test_a_file_that_breaks_changes_nothing_and_is_told_until_it_is_mended(site: Site) -> None:
+def test_a_file_that_breaks_changes_nothing_and_is_reported_until_it_is_mended(site: Site) -> None:
     async def scenario() -> None:
         runner = site.runner()
         await runner.start()
@@ -245,7 +245,7 @@ def test_a_file_that_breaks_changes_nothing_and_is_told_until_it_is_mended(site:
     play(scenario)
 
 
-def test_a_file_that_breaks_is_told_once_by_a_reload_or_by_a_look(
+def test_a_file_that_breaks_is_reported_once_by_a_reload_or_by_a_poll(
     site: Site, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def scenario() -> None:
@@ -284,7 +284,7 @@ def hanging(file: Path) -> Iterator[None]:
         os.close(writer)
 
 
-def test_files_that_do_not_answer_are_told_once_and_the_rules_stay(
+def test_files_that_do_not_answer_are_logged_once_and_the_rules_stay(
     site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def scenario() -> None:
@@ -419,7 +419,7 @@ def test_a_reload_that_waits_for_a_look_ends_with_its_own_rules_in_force(site: S
     play(scenario)
 
 
-def test_windows_that_are_too_dear_are_refused_with_the_rules_that_ask_for_them(
+def test_windows_that_are_too_dear_are_refused_with_the_rules_that_need_them(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     windowed = LOW.replace("power_watts < 200", 'avg(power_watts, "6h") < 200')
@@ -430,7 +430,7 @@ def test_windows_that_are_too_dear_are_refused_with_the_rules_that_ask_for_them(
         site.runner()
 
 
-def test_other_rules_begin_and_an_incident_that_lost_its_rule_stays(site: Site) -> None:
+def test_other_rules_start_and_an_incident_that_lost_its_rule_stays(site: Site) -> None:
     async def scenario() -> None:
         runner = site.runner()
         await runner.start()
@@ -504,7 +504,7 @@ rules:
 """
 
 
-def hear(site: Site, ago_s: float, number: int = 1) -> None:
+def receive(site: Site, ago_s: float, number: int = 1) -> None:
     """The agent of node a tells an event, as it does again after every reconnect."""
     event = ErrorEvent(
         code="xid_79",
@@ -514,9 +514,9 @@ def hear(site: Site, ago_s: float, number: int = 1) -> None:
         source="kernel_log",
         device_id=machines.device(0).id,
     )
-    told = [Event(sequence=number, event=event)]
+    events = [Event(sequence=number, event=event)]
     site.fleet.events.record(
-        "a", site.keys["a"], told, ours=lambda time: time, name=lambda id_: id_, again=True
+        "a", site.keys["a"], events, ours=lambda time: time, name=lambda id_: id_, again=True
     )
 
 
@@ -527,7 +527,7 @@ def test_an_event_that_was_judged_is_no_news_to_the_next_hub(site: Site) -> None
         first = site.runner()
         await first.start()
         site.watts(500.0)
-        hear(site, 0.0)
+        receive(site, 0.0)
         await site.tick(first)
         assert [one.rule for one in first.open] == ["xid"]
         site.clock.advance(700.0)
@@ -544,10 +544,10 @@ def test_an_event_that_was_judged_is_no_news_to_the_next_hub(site: Site) -> None
         second = again.runner()
         await second.start()
         again.watts(500.0)
-        hear(again, 402.0)
+        receive(again, 402.0)
         await again.tick(second)
         assert second.open == []
-        hear(again, 0.0, number=2)
+        receive(again, 0.0, number=2)
         await again.tick(second)
         assert [one.rule for one in second.open] == ["xid", "many"]
         await second.stop()
@@ -562,7 +562,7 @@ def test_an_open_incident_keeps_its_event_after_a_restart(site: Site) -> None:
         first = site.runner()
         await first.start()
         site.watts(500.0)
-        hear(site, 0.0)
+        receive(site, 0.0)
         await site.tick(first)
         await first.stop()
         again = Site(site.folder)
@@ -570,16 +570,16 @@ def test_an_open_incident_keeps_its_event_after_a_restart(site: Site) -> None:
         second = again.runner()
         await second.start()
         again.watts(500.0)
-        hear(again, 0.0)
+        receive(again, 0.0)
         await again.tick(second)
         assert [(one.id, one.reopened) for one in second.open] == [("i1", 0)]
-        assert again.heard == []
+        assert again.received == []
         await second.stop()
 
     play(scenario)
 
 
-def test_a_tick_that_fails_is_told_and_the_next_one_is_tried(
+def test_a_tick_that_fails_is_reported_and_the_next_one_is_tried(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ticks = Ticks()
@@ -604,17 +604,17 @@ def test_a_tick_that_fails_is_told_and_the_next_one_is_tried(
     play(scenario)
 
 
-def test_an_old_event_told_for_the_first_time_opens_nothing_but_is_counted(site: Site) -> None:
+def test_an_old_event_reported_for_the_first_time_opens_nothing_but_is_counted(site: Site) -> None:
     site.file.write_text(XID.replace("code == 79)", 'code == 79, within="1h")'), encoding="utf-8")
 
     async def scenario() -> None:
         runner = site.runner()
         await runner.start()
         site.watts(500.0)
-        hear(site, 900.0)
+        receive(site, 900.0)
         await site.tick(runner)
         assert runner.open == []
-        hear(site, 0.0, number=2)
+        receive(site, 0.0, number=2)
         await site.tick(runner)
         assert [one.rule for one in runner.open] == ["xid", "many"]
         await runner.stop()
@@ -727,7 +727,7 @@ def test_a_clock_that_is_set_makes_no_event_older_or_younger(site: Site, jump_s:
         runner = site.runner()
         await runner.start()
         site.watts(500.0)
-        hear(site, 0.0)
+        receive(site, 0.0)
         await site.tick(runner)
         assert [one.rule for one in runner.open] == ["xid"]
         site.clock.step_wall(jump_s)

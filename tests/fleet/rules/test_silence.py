@@ -45,7 +45,7 @@ class Bad(TwoNodes):
         file.write_text(text, encoding="utf-8")
         self.judge = FleetRuleEvaluator(FleetRuleContext(self.fleet), load([file]).rules)
         self.interval_s = interval_s
-        self.tell("a", view(0), view(1), view(2))
+        self.report("a", view(0), view(1), view(2))
         asyncio.run(self.judge.tick(LongWork()))
         self.clock.advance(1.0)
 

@@ -65,7 +65,7 @@ def test_a_condition_is_the_same_to_all_three(case: tuple[RuleExpression, World]
 
 @settings(max_examples=150, deadline=None)
 @given(cases(conditions), st.randoms(use_true_random=False))
-def test_among_some_rows_it_is_told_where_it_is_true(
+def test_among_some_rows_it_is_reported_where_it_is_true(
     case: tuple[RuleExpression, World], random: Random
 ) -> None:
     rule, columns = compile_rule(case[0].text), columns_of(case[1])

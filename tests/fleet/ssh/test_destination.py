@@ -25,7 +25,7 @@ from accelwatch.fleet.targets.settings import HttpSd, Targets
         ("2001:db8::1", ("--", "2001:db8::1")),
     ],
 )
-def test_what_ssh_is_told(text: str, words: tuple[str, ...]) -> None:
+def test_arguments_of_ssh(text: str, words: tuple[str, ...]) -> None:
     assert destination(text).arguments == words
 
 

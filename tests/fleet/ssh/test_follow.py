@@ -26,7 +26,7 @@ from support.processes.waiting import GUARD_S, wait_until
 from support.servers.sshd import SshSite
 
 
-class Heard:
+class ReceivedRounds:
     """What a follower tells."""
 
     def __init__(self) -> None:
@@ -65,14 +65,14 @@ async def following(
     remotes: dict[str, Remote] | None = None,
     timeout_s: float = 30.0,
     patience_s: float | None = None,
-) -> AsyncIterator[Heard]:
+) -> AsyncIterator[ReceivedRounds]:
     settings = Ssh(config_file=str(site.config), interval_s=0.02, connect_timeout_s=timeout_s)
     way = SshTransport(settings, 1 << 20, 0.05, Turn(), backends=remotes)
     way.patience_s = patience_s or way.patience_s
-    heard = Heard()
-    task = asyncio.ensure_future(SshFollower(way, ssh_targets([name])[0], heard).run())
+    received = ReceivedRounds()
+    task = asyncio.ensure_future(SshFollower(way, ssh_targets([name])[0], received).run())
     try:
-        yield heard
+        yield received
     finally:
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
@@ -94,29 +94,29 @@ def patient_ssh(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", ["silent", "hanging"])
 def test_a_host_that_hangs_before_or_after_the_login(site: SshSite, name: str) -> None:
     async def main() -> None:
-        async with following(site, name, timeout_s=0.2) as heard:
-            await heard.until(lambda: heard.faults)
-            assert heard.faults[0].reason is Reason.TIMEOUT
-            assert "no login within 0.4 s" in str(heard.faults[0])
+        async with following(site, name, timeout_s=0.2) as received:
+            await received.until(lambda: received.faults)
+            assert received.faults[0].reason is Reason.TIMEOUT
+            assert "no login within 0.4 s" in str(received.faults[0])
 
     asyncio.run(main())
 
 
 def test_a_connection_is_kept_for_many_rounds_and_made_again_when_it_is_lost(site: SshSite) -> None:
     async def main() -> None:
-        async with following(site, "healthy") as heard:
-            await heard.until(lambda: len(heard.exposed_) > 2)
-            assert not heard.faults
+        async with following(site, "healthy") as received:
+            await received.until(lambda: len(received.exposed_) > 2)
+            assert not received.faults
             before = site.sessions()
             for pid in before:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-            await heard.until(lambda: heard.faults)
-            assert heard.faults[0].reason is Reason.CLOSED
-            assert "the connection was lost" in str(heard.faults[0])
-            rounds = len(heard.exposed_)
-            await heard.until(lambda: len(heard.exposed_) > rounds)
-            assert [view.device.name for view in heard.exposed_[-1].devices] == [
+            await received.until(lambda: received.faults)
+            assert received.faults[0].reason is Reason.CLOSED
+            assert "the connection was lost" in str(received.faults[0])
+            rounds = len(received.exposed_)
+            await received.until(lambda: len(received.exposed_) > rounds)
+            assert [view.device.name for view in received.exposed_[-1].devices] == [
                 "nvidia0",
                 "nvidia1",
             ]
@@ -126,20 +126,20 @@ def test_a_connection_is_kept_for_many_rounds_and_made_again_when_it_is_lost(sit
 
 def test_a_host_with_accelwatch_streams_and_it_ends_with_the_connection(site: SshSite) -> None:
     async def main() -> None:
-        async with following(site, "ours") as heard:
-            await heard.until(lambda: any(isinstance(one, RawTick) for one in heard.messages))
-            assert heard.modes == ["poll", "stream"]
-            hello, *_ = heard.messages
+        async with following(site, "ours") as received:
+            await received.until(lambda: any(isinstance(one, RawTick) for one in received.messages))
+            assert received.modes == ["poll", "stream"]
+            hello, *_ = received.messages
             assert isinstance(hello, Hello)
-            tick = next(one for one in heard.messages if isinstance(one, RawTick))
-            layouts = [one for one in heard.messages if isinstance(one, Layout)]
+            tick = next(one for one in received.messages if isinstance(one, RawTick))
+            layouts = [one for one in received.messages if isinstance(one, Layout)]
             assert len(tick.devices) == len(layouts)
             assert {one.device.vendor for one in layouts} == {"amd"}
             for pid in site.sessions():
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-            await heard.until(lambda: heard.faults)
-            assert heard.faults[0].reason is Reason.CLOSED
+            await received.until(lambda: received.faults)
+            assert received.faults[0].reason is Reason.CLOSED
 
     asyncio.run(main())
     wait_until(lambda: not _of_ours(site))
@@ -154,21 +154,21 @@ def _of_ours(site: SshSite) -> list[bytes]:
     return [words for words in running if str(site.folder / "machine").encode() in words]
 
 
-def test_where_accelwatch_cannot_stream_the_commands_are_asked(site: SshSite) -> None:
+def test_where_accelwatch_cannot_stream_the_commands_are_run(site: SshSite) -> None:
     async def main() -> None:
-        async with following(site, "outdated") as heard:
-            await heard.until(lambda: heard.exposed_)
-            assert heard.modes == ["poll", "stream", "poll"]
-            assert not heard.faults
+        async with following(site, "outdated") as received:
+            await received.until(lambda: received.exposed_)
+            assert received.modes == ["poll", "stream", "poll"]
+            assert not received.faults
 
     asyncio.run(main())
 
 
 def test_where_there_is_nothing_else_either_it_says_what_accelwatch_says(site: SshSite) -> None:
     async def main() -> None:
-        async with following(site, "outdated", {}) as heard:
-            await heard.until(lambda: heard.faults)
-            assert "does not stream (no such command: stream)" in str(heard.faults[0])
+        async with following(site, "outdated", {}) as received:
+            await received.until(lambda: received.faults)
+            assert "does not stream (no such command: stream)" in str(received.faults[0])
 
     asyncio.run(main())
 
@@ -180,26 +180,26 @@ class Silent:
         return ()
 
 
-def test_a_command_that_cannot_be_ended_is_told_and_not_begun_again(
+def test_a_command_that_cannot_be_stopped_is_reported_and_not_started_again(
     site: SshSite, tmp_path: Path
 ) -> None:
     """As with a driver that hangs: another one beside it would hang too."""
-    begun, free = tmp_path / "begun", tmp_path / "free"
-    waiting = f"echo x >>{begun}; while [ ! -e {free} ]; do sleep 0.02; done"
+    started, free = tmp_path / "begun", tmp_path / "free"
+    waiting = f"echo x >>{started}; while [ ! -e {free} ]; do sleep 0.02; done"
     command = RemoteCommand(
         key="q", programs=("setsid",), arguments=("-f", "sh", "-c", waiting), timeout_s=GUARD_S
     )
 
     async def main() -> None:
         stuck = {"stuck": Remote(commands=(command,), reader=Silent)}
-        async with following(site, "bare", stuck, patience_s=0.2) as heard:
-            await heard.until(lambda: heard.faults and begun.exists())
-            told = len(heard.faults)
-            await heard.until(lambda: len(heard.faults) > told + 1)
-            assert {fault.reason for fault in heard.faults} == {Reason.TIMEOUT}
-            assert "its commands have not come back" in str(heard.faults[0])
-            assert begun.read_text() == "x\n"
+        async with following(site, "bare", stuck, patience_s=0.2) as received:
+            await received.until(lambda: received.faults and started.exists())
+            count = len(received.faults)
+            await received.until(lambda: len(received.faults) > count + 1)
+            assert {fault.reason for fault in received.faults} == {Reason.TIMEOUT}
+            assert "its commands have not come back" in str(received.faults[0])
+            assert started.read_text() == "x\n"
             free.touch()
-            await heard.until(lambda: heard.faults[-1].reason is Reason.NO_SOURCE)
+            await received.until(lambda: received.faults[-1].reason is Reason.NO_SOURCE)
 
     asyncio.run(main())

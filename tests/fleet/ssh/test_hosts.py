@@ -34,8 +34,8 @@ def document(site: SshSite, tmp_path_factory: pytest.TempPathFactory) -> dict[st
         timeout_s=300.0,
     )
     assert run.returncode == 0, run.stderr
-    told: dict[str, Any] = json.loads(run.stdout)
-    return told
+    printed: dict[str, Any] = json.loads(run.stdout)
+    return printed
 
 
 def node(document: dict[str, Any], name: str) -> dict[str, Any]:
@@ -80,8 +80,8 @@ def test_devices_of_a_host_with_nothing_of_ours(document: dict[str, Any], name: 
 def test_every_other_host_says_why_it_is_not_read(
     document: dict[str, Any], name: str, reason: str, words: str
 ) -> None:
-    told, message = fault(document, name)
-    assert told == reason
+    host, message = fault(document, name)
+    assert host == reason
     assert words in message
     assert message.isprintable()
 

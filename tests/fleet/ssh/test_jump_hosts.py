@@ -53,21 +53,21 @@ def test_a_jump_host_that_forbids_forwarding_is_named(tmp_path: Path) -> None:
         site.name("dead", 1, "ProxyJump open")
         site.name("reached", site.ports["target"], "ProxyJump open")
         site.settle()
-        _, _, told = _look(site, "behind,dead,reached", "60s", tmp_path)
-    nodes = {node["node"]: node for node in told["nodes"]}
+        _, _, report = _look(site, "behind,dead,reached", "60s", tmp_path)
+    nodes = {node["node"]: node for node in report["nodes"]}
     assert _fault(nodes["behind"]).startswith("its jump host forbids forwarding")
     assert _fault(nodes["dead"]).startswith("its jump host cannot connect to it")
     assert nodes["reached"]["state"] == "up"
 
 
-def test_an_sshd_that_allows_few_connections_at_a_time_is_asked_by_all(tmp_path: Path) -> None:
+def test_an_sshd_that_allows_few_connections_at_a_time_is_read_by_all(tmp_path: Path) -> None:
     """`MaxStartups 4` drops every connection beyond four that have not logged in yet."""
     with ssh_site(tmp_path, {"gate": _healthy(tmp_path)}, startups="4") as site:
         for number in range(MANY):
             site.name(f"h{number:02d}", site.ports["gate"])
         site.settle()
-        code, complaints, told = _look(site, f"h[00-{MANY - 1}]", "120s", tmp_path)
-    assert [node["state"] for node in told["nodes"]] == ["up"] * MANY
+        code, complaints, report = _look(site, f"h[00-{MANY - 1}]", "120s", tmp_path)
+    assert [node["state"] for node in report["nodes"]] == ["up"] * MANY
     assert (code, complaints) == (0, "")
 
 
@@ -77,7 +77,7 @@ def test_hosts_that_have_not_answered_in_time_are_counted(tmp_path: Path) -> Non
         for number in range(3):
             site.name(f"h{number}", site.ports["hanging"])
         site.settle()
-        code, complaints, told = _look(site, "well,h[0-2]", "20s", tmp_path)
-    assert told["fleet"]["nodes"]["never"] == 3
+        code, complaints, report = _look(site, "well,h[0-2]", "20s", tmp_path)
+    assert report["fleet"]["nodes"]["never"] == 3
     assert code == 1
     assert "3 of 4 nodes did not answer within 20s: h0, h1, h2; give them more time" in complaints

@@ -7,7 +7,7 @@ from accelwatch.fleet.ssh.refusals import TooMany, lost, refusal
 
 
 @pytest.mark.parametrize(
-    ("said", "reason", "words"),
+    ("errors", "reason", "words"),
     [
         (
             "root@n01: Permission denied (publickey,password).",
@@ -87,13 +87,13 @@ from accelwatch.fleet.ssh.refusals import TooMany, lost, refusal
         ("", Reason.CLOSED, "ssh ended with status 255"),
     ],
 )
-def test_the_words_of_ssh(said: str, reason: Reason, words: str) -> None:
-    fault = refusal(255, said)
+def test_the_words_of_ssh(errors: str, reason: Reason, words: str) -> None:
+    fault = refusal(255, errors)
     assert fault.reason is reason
     assert words in str(fault)
 
 
-def test_who_must_be_helped_by_a_person_is_not_asked_again_soon() -> None:
+def test_who_must_be_helped_by_a_person_is_not_tried_again_soon() -> None:
     assert refusal(255, "me@n01: Permission denied (publickey).").retry_after_s == 60
     assert refusal(255, "Host key verification failed.").retry_after_s == 60
     assert refusal(255, "connect to host n01 port 22: Connection refused").retry_after_s is None
@@ -115,7 +115,7 @@ def test_a_connection_that_was_well() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "printed", "words"),
+    ("errors", "printed", "words"),
     [
         ("", b"", "; it says nothing"),
         ("no home\n", b"", " (no home)"),
@@ -128,15 +128,15 @@ def test_a_connection_that_was_well() -> None:
     ],
 )
 def test_a_shell_that_lets_nobody_in_says_why_on_either_way(
-    said: str, printed: bytes, words: str
+    errors: str, printed: bytes, words: str
 ) -> None:
-    fault = refusal(1, said, printed)
+    fault = refusal(1, errors, printed)
     assert fault.reason is Reason.STATUS
     assert str(fault) == f"the login shell there ends with status 1 instead of serving{words}"
 
 
 @pytest.mark.parametrize(
-    ("said", "dropped"),
+    ("errors", "dropped"),
     [
         ("kex_exchange_identification: Connection closed by remote host", True),
         ("kex_exchange_identification: read: Connection reset by peer", True),
@@ -145,5 +145,5 @@ def test_a_shell_that_lets_nobody_in_says_why_on_either_way(
         ("channel 0: open failed: connect failed: x\nConnection closed by UNKNOWN port 1", False),
     ],
 )
-def test_an_sshd_that_has_too_many_connections_is_told_apart(said: str, dropped: bool) -> None:
-    assert isinstance(refusal(255, said), TooMany) is dropped
+def test_an_sshd_that_has_too_many_connections_is_distinguished(errors: str, dropped: bool) -> None:
+    assert isinstance(refusal(255, errors), TooMany) is dropped

@@ -25,10 +25,10 @@ class Scripted:
         self._rounds = list(rounds)
 
     def read(self, outputs: Mapping[str, CommandOutput]) -> Sequence[RemoteRow]:
-        said = self._rounds.pop(0)
-        if isinstance(said, Exception):
-            raise said
-        return said
+        rows = self._rounds.pop(0)
+        if isinstance(rows, Exception):
+            raise rows
+        return rows
 
 
 def row(index: int, watts: float = 100.0) -> RemoteRow:
@@ -78,7 +78,7 @@ def test_a_number_that_cannot_be_true_is_none() -> None:
     assert view.reading.absent["power_watts",] is Absence.ERROR
 
 
-def test_a_device_that_is_lost_keeps_its_row_and_the_moment() -> None:
+def test_a_device_that_is_lost_keeps_its_row_and_the_time() -> None:
     device = machines.device(0)
     lost = DeviceLost("GPU is lost", code="lost")
     read = reader(a=Scripted([row(0)], [(device, lost)], [(device, lost)]))
@@ -109,7 +109,7 @@ def test_where_a_command_fails_the_devices_of_before_stay(
     assert read(body("a", "b")).devices[0].state is DeviceState.OK
 
 
-def test_where_nothing_was_ever_told_the_host_says_why() -> None:
+def test_where_nothing_was_ever_reported_the_host_says_why() -> None:
     failure = BackendUnavailable("the driver is not loaded", reason="driver_not_loaded")
     with pytest.raises(TargetFault, match="the driver is not loaded") as fault:
         reader(a=Scripted(failure))(body("a"))
@@ -134,7 +134,7 @@ def test_what_devices_have_in_common_is_held_once() -> None:
     assert next(iter(first.reading.values)) is next(iter(second.reading.values))
 
 
-def test_what_is_not_in_the_catalogue_is_left_out_and_said() -> None:
+def test_what_is_not_in_the_catalogue_is_left_out_and_reported() -> None:
     device, _ = row(0)
     odd = Reading(device_id=device.id, values={("power_watts",): 1.0, ("no_such",): 2.0})
     (view,) = reader(a=Scripted([(device, odd)]))(body("a")).devices
@@ -142,7 +142,7 @@ def test_what_is_not_in_the_catalogue_is_left_out_and_said() -> None:
     assert "no_such" in view.reading.notes[0]
 
 
-def test_a_device_that_is_lost_in_the_first_round_has_no_beginning() -> None:
+def test_a_device_that_is_lost_in_the_first_round_has_no_start() -> None:
     lost = DeviceLost("GPU is lost", code="lost")
     rows = [(machines.device(0), lost)]
     read = reader(a=Scripted(rows, rows, [row(0)], rows))

@@ -28,16 +28,16 @@ def run(
 ) -> tuple[bytes, bytes]:
     """What the shell answers to `look` and to a round, of commands in a folder."""
     argv = {"bash": ["bash", "--posix"], "busybox": ["busybox", "sh"]}.get(shell, [shell])
-    asked = {f"test.{command.key}": command for command in commands}
-    told = subprocess.run(
+    by_name = {f"test.{command.key}": command for command in commands}
+    stdout = subprocess.run(
         argv,
-        input=script(asked, MARK) + words,
+        input=script(by_name, MARK) + words,
         stdout=subprocess.PIPE,
         env={"PATH": f"{folder}:/usr/bin:/bin"},
         timeout=120,
         check=True,
     ).stdout
-    before, _, after = told.partition(end_of_probe(MARK))
+    before, _, after = stdout.partition(end_of_probe(MARK))
     assert after.endswith(end_of_round(MARK))
     return before, after
 
@@ -47,38 +47,38 @@ def program(folder: Path, name: str, text: str) -> None:
     (folder / name).chmod(0o755)
 
 
-def asked(
+def run_alone(
     folder: Path, text: str, shell: str = SHELLS[0], timeout_s: float = 60.0
 ) -> CommandOutput:
     """The output of a program with this text."""
     program(folder, "vendor-smi", text)
     command = RemoteCommand(key="q", programs=("vendor-smi",), timeout_s=timeout_s)
-    _, told = run(folder, shell, command)
-    (output,) = outputs_of(told, MARK).values()
+    _, stdout = run(folder, shell, command)
+    (output,) = outputs_of(stdout, MARK).values()
     return output
 
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_output_errors_and_status_come_back_as_they_were(tmp_path: Path, shell: str) -> None:
-    told = asked(tmp_path, r"printf 'a\n\0b\377\n\n'; echo oh dear >&2; exit 9", shell)
-    assert told.output == b"a\n\0b\xff\n\n"
-    assert (told.errors, told.status) == ("oh dear", 9)
-    assert told.program == str(tmp_path / "vendor-smi")
+    stdout = run_alone(tmp_path, r"printf 'a\n\0b\377\n\n'; echo oh dear >&2; exit 9", shell)
+    assert stdout.output == b"a\n\0b\xff\n\n"
+    assert (stdout.errors, stdout.status) == ("oh dear", 9)
+    assert stdout.program == str(tmp_path / "vendor-smi")
 
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_output_without_an_end_of_line_gets_none(tmp_path: Path, shell: str) -> None:
-    told = asked(tmp_path, "printf '{}'", shell)
-    assert (told.output, told.errors, told.status) == (b"{}", "", 0)
+    stdout = run_alone(tmp_path, "printf '{}'", shell)
+    assert (stdout.output, stdout.errors, stdout.status) == (b"{}", "", 0)
 
 
 def test_the_arguments_are_the_ones_of_the_table(tmp_path: Path) -> None:
     program(tmp_path, "vendor-smi", "printf '%s|' \"$@\"")
     words = ("-q", "two words", "$HOME", "it's")
-    _, told = run(
+    _, stdout = run(
         tmp_path, SHELLS[0], RemoteCommand(key="q", programs=("vendor-smi",), arguments=words)
     )
-    assert outputs_of(told, MARK)["test.q"].output == b"-q|two words|$HOME|it's|"
+    assert outputs_of(stdout, MARK)["test.q"].output == b"-q|two words|$HOME|it's|"
 
 
 def test_the_first_program_that_is_there_is_run_also_in_folders_of_its_own(tmp_path: Path) -> None:
@@ -86,15 +86,15 @@ def test_the_first_program_that_is_there_is_run_also_in_folders_of_its_own(tmp_p
     own.mkdir()
     program(own, "old-smi", "echo old")
     command = RemoteCommand(key="q", programs=("new-smi", "old-smi"), folders=(str(own),))
-    seen, told = run(tmp_path, SHELLS[0], command)
+    seen, stdout = run(tmp_path, SHELLS[0], command)
     assert parse_probe(seen, MARK).programs == (str(own / "old-smi"),)
-    assert outputs_of(told, MARK)["test.q"].output == b"old\n"
+    assert outputs_of(stdout, MARK)["test.q"].output == b"old\n"
 
 
-def test_what_is_not_there_is_not_asked(tmp_path: Path) -> None:
-    seen, told = run(tmp_path, SHELLS[0], RemoteCommand(key="q", programs=("no-such-smi",)))
+def test_what_is_not_there_is_not_queried(tmp_path: Path) -> None:
+    seen, stdout = run(tmp_path, SHELLS[0], RemoteCommand(key="q", programs=("no-such-smi",)))
     assert parse_probe(seen, MARK).programs == ()
-    assert outputs_of(told, MARK) == {}
+    assert outputs_of(stdout, MARK) == {}
 
 
 def due(body: bytes, commands: dict[str, RemoteCommand]) -> list[str]:
@@ -117,22 +117,22 @@ def test_what_is_run_only_when_another_fails_is_run_for_each_entry_of_a_folder(
         if_fails="q",
         each_in=str(entries),
     )
-    asked = {"test.q": query, "test.each": each}
-    words = PROBE + b"STATUS=3; export STATUS\n" + ROUND + also(asked, "test.each")
-    _, told = run(tmp_path, SHELLS[0], query, each, words=words)
-    first, second, _ = told.split(end_of_round(MARK))
+    commands = {"test.q": query, "test.each": each}
+    words = PROBE + b"STATUS=3; export STATUS\n" + ROUND + also(commands, "test.each")
+    _, stdout = run(tmp_path, SHELLS[0], query, each, words=words)
+    first, second, _ = stdout.split(end_of_round(MARK))
     first += end_of_round(MARK)
     assert set(outputs_of(first, MARK)) == {"test.q"}
-    assert due(first, asked) == ["test.each"]
+    assert due(first, commands) == ["test.each"]
     outputs = outputs_of(second, MARK)
-    assert {name: told.output for name, told in outputs.items()} == {
+    assert {name: stdout.output for name, stdout in outputs.items()} == {
         "test.each/0000:1b:00.0": b"-i 0000:1b:00.0\n",
         "test.each/0000:2b:00.0": b"-i 0000:2b:00.0\n",
     }
     _, well = run(
         tmp_path, SHELLS[0], query, each, words=PROBE + b"STATUS=0; export STATUS\n" + ROUND
     )
-    assert due(well, asked) == []
+    assert due(well, commands) == []
     assert due(first, {"test.q": query}) == []
 
 
@@ -141,65 +141,65 @@ def test_a_command_may_be_for_the_failure_of_one_that_was_for_a_failure(tmp_path
     first = RemoteCommand(key="q", programs=("vendor-smi",))
     second = msgspec.structs.replace(first, key="r", if_fails="q")
     third = msgspec.structs.replace(first, key="s", if_fails="r")
-    asked = {"test.q": first, "test.r": second, "test.s": third}
-    words = PROBE + ROUND + also(asked, "test.r")
-    _, told = run(tmp_path, SHELLS[0], first, second, third, words=words)
-    rounds = told.split(end_of_round(MARK))
-    assert due(rounds[0] + end_of_round(MARK), asked) == ["test.r"]
-    assert due(told, asked) == ["test.r", "test.s"]
+    commands = {"test.q": first, "test.r": second, "test.s": third}
+    words = PROBE + ROUND + also(commands, "test.r")
+    _, stdout = run(tmp_path, SHELLS[0], first, second, third, words=words)
+    rounds = stdout.split(end_of_round(MARK))
+    assert due(rounds[0] + end_of_round(MARK), commands) == ["test.r"]
+    assert due(stdout, commands) == ["test.r", "test.s"]
 
 
-def test_a_folder_without_entries_is_asked_for_none(tmp_path: Path) -> None:
+def test_a_folder_without_entries_is_read_for_none(tmp_path: Path) -> None:
     program(tmp_path, "vendor-smi", "echo fine")
     query = RemoteCommand(key="q", programs=("vendor-smi",))
     each = RemoteCommand(
         key="each", programs=("vendor-smi",), if_fails="q", each_in=str(tmp_path / "no")
     )
     words = PROBE + also({"test.q": query, "test.each": each}, "test.each")
-    _, told = run(tmp_path, SHELLS[0], query, each, words=words)
-    assert outputs_of(told, MARK) == {}
+    _, stdout = run(tmp_path, SHELLS[0], query, each, words=words)
+    assert outputs_of(stdout, MARK) == {}
 
 
 def test_commands_read_nothing_of_what_is_meant_for_the_shell(tmp_path: Path) -> None:
     program(tmp_path, "vendor-smi", "cat; echo read")
     command = RemoteCommand(key="q", programs=("vendor-smi",))
-    _, told = run(tmp_path, SHELLS[0], command, words=PROBE + ROUND + b"round\n")
-    assert told.count(end_of_round(MARK)) == 2
-    assert outputs_of(told, MARK)["test.q"].output == b"read\n"
+    _, stdout = run(tmp_path, SHELLS[0], command, words=PROBE + ROUND + b"round\n")
+    assert stdout.count(end_of_round(MARK)) == 2
+    assert outputs_of(stdout, MARK)["test.q"].output == b"read\n"
 
 
 def test_a_command_that_hangs_is_ended(tmp_path: Path) -> None:
     # Long enough to begin on a machine that stands still for seconds.
-    told = asked(tmp_path, "echo begun; exec sleep 60", timeout_s=8.0)
-    assert told.late
-    assert told.output == b"begun\n"
+    stdout = run_alone(tmp_path, "echo begun; exec sleep 60", timeout_s=8.0)
+    assert stdout.late
+    assert stdout.output == b"begun\n"
 
 
 def test_errors_without_end_are_cut(tmp_path: Path) -> None:
-    told = asked(tmp_path, "yes | head -c 100000 >&2; echo fine")
-    assert told.output.endswith(b"fine\n")
-    assert len(told.errors) <= 2000
+    stdout = run_alone(tmp_path, "yes | head -c 100000 >&2; echo fine")
+    assert stdout.output.endswith(b"fine\n")
+    assert len(stdout.errors) <= 2000
 
 
 def test_output_that_looks_like_ours_is_output(tmp_path: Path) -> None:
     forged = "\n".join(("", f"{MARK[::-1]} status 0", f"{MARK[::-1]} done", "x begin test.q y", ""))
-    told = asked(tmp_path, f"cat <<'END'\n{forged}\nEND")
-    assert told.output.decode() == f"{forged}\n"
+    stdout = run_alone(tmp_path, f"cat <<'END'\n{forged}\nEND")
+    assert stdout.output.decode() == f"{forged}\n"
 
 
-def test_what_breaks_off_is_told(tmp_path: Path) -> None:
+def test_what_breaks_off_is_reported(tmp_path: Path) -> None:
     program(tmp_path, "vendor-smi", "echo fine")
-    _, told = run(tmp_path, SHELLS[0], RemoteCommand(key="q", programs=("vendor-smi",)))
-    for end in range(len(told)):
+    _, stdout = run(tmp_path, SHELLS[0], RemoteCommand(key="q", programs=("vendor-smi",)))
+    for end in range(len(stdout)):
         with contextlib.suppress(TargetFault):
-            outputs = outputs_of(told[:end], MARK)
+            outputs = outputs_of(stdout[:end], MARK)
             assert not outputs or outputs["test.q"].output == b"fine\n"
     with pytest.raises(TargetFault, match="breaks off") as broken:
-        outputs_of(told[: told.index(b"fine")], MARK)
+        outputs_of(stdout[: stdout.index(b"fine")], MARK)
     assert broken.value.reason is Reason.GARBAGE
 
 
-def test_greetings_before_the_answer_are_left_out_and_another_shell_is_told() -> None:
+def test_greetings_before_the_answer_are_left_out_and_another_shell_is_reported() -> None:
     body = f"welcome\nprogram /bin/evil\n\n{MARK} look\nprogram /bin/x\npci 0x10de 0x030200\n"
     seen = parse_probe((body + f"{MARK} ready\n").encode(), MARK)
     assert (seen.programs, seen.pci_vendors) == (("/bin/x",), frozenset({"10de"}))
@@ -228,8 +228,8 @@ BOARD = RemoteCommand(
 def rounds_of_boards(folder: Path, shell: str, number: int) -> list[dict[str, CommandOutput]]:
     """What is printed for the rows of a listing in each of so many rounds, `$round` being its number."""
     words = "".join(f"round={at}\nexport round\nround\n" for at in range(1, number + 1)).encode()
-    _, told = run(folder, shell, BOARD, words=PROBE + words)
-    bodies = told.split(end_of_round(MARK))[:-1]
+    _, stdout = run(folder, shell, BOARD, words=PROBE + words)
+    bodies = stdout.split(end_of_round(MARK))[:-1]
     return [outputs_of(body + end_of_round(MARK), MARK) for body in bodies]
 
 
@@ -242,7 +242,9 @@ def test_what_is_run_for_each_row_of_a_listing_is_run_in_the_first_round(
         tmp_path, "vendor-smi", f'[ "$2" = -m ] && exec cat {tmp_path}/map; echo "$*"; echo x >&2'
     )
     first, *later = rounds_of_boards(tmp_path, shell, 4)
-    assert {name: (told.output, told.errors, told.status) for name, told in first.items()} == {
+    assert {
+        name: (stdout.output, stdout.errors, stdout.status) for name, stdout in first.items()
+    } == {
         f"test.board/4-{chip}": (f"info -t board -i 4 -c {chip}\n".encode(), "x", 0)
         for chip in range(3)
     }
@@ -262,7 +264,7 @@ def test_what_is_run_for_each_row_of_a_listing_is_run_in_the_first_round(
     ],
     ids=["listing", "first row", "middle row", "last row", "late", "killed"],
 )
-def test_rows_of_which_some_failed_are_run_again_until_all_have_told(
+def test_rows_of_which_some_failed_are_run_again_until_all_have_reported(
     tmp_path: Path, shell: str, fault: str
 ) -> None:
     (tmp_path / "map").write_text(_MAP)
@@ -272,8 +274,8 @@ def test_rows_of_which_some_failed_are_run_again_until_all_have_told(
         f'[ "$round" = 1 ] && {{ {fault}; }}\n[ "$2" = -m ] && exec cat {tmp_path}/map\necho "$*"',
     )
     first, second, *later = rounds_of_boards(tmp_path, shell, 4)
-    assert [told.status for told in first.values()] != [0, 0, 0]
-    assert [told.status for told in second.values()] == [0, 0, 0]
+    assert [stdout.status for stdout in first.values()] != [0, 0, 0]
+    assert [stdout.status for stdout in second.values()] == [0, 0, 0]
     assert later == [{}, {}]
 
 
@@ -286,9 +288,9 @@ def test_a_row_that_always_fails_is_run_ever_less_often(tmp_path: Path, shell: s
         f'[ "$2" = -m ] && exec cat {tmp_path}/map\n[ "$7" != 2 ] || exit 3',
     )
     rounds = rounds_of_boards(tmp_path, shell, 17)
-    asked = [at for at, outputs in enumerate(rounds, 1) if outputs]
-    assert asked == [1, 2, 4, 8, 16]
-    assert all(list(rounds[at - 1]) == [f"test.board/4-{n}" for n in range(3)] for at in asked)
+    requested = [at for at, outputs in enumerate(rounds, 1) if outputs]
+    assert requested == [1, 2, 4, 8, 16]
+    assert all(list(rounds[at - 1]) == [f"test.board/4-{n}" for n in range(3)] for at in requested)
 
 
 def test_a_listing_without_end_or_of_nothing_ends(tmp_path: Path) -> None:
@@ -296,8 +298,8 @@ def test_a_listing_without_end_or_of_nothing_ends(tmp_path: Path) -> None:
         key="b", programs=("vendor-smi",), rows_of=("list",), row_options=("-i",), timeout_s=60.0
     )
     program(tmp_path, "vendor-smi", '[ "$1" = list ] && exec yes 7; echo "$*"')
-    _, told = run(tmp_path, SHELLS[0], board)
-    assert list(outputs_of(told, MARK)) == ["test.b/7"]
+    _, stdout = run(tmp_path, SHELLS[0], board)
+    assert list(outputs_of(stdout, MARK)) == ["test.b/7"]
     program(tmp_path, "vendor-smi", "exit 1")
-    _, told = run(tmp_path, SHELLS[0], board)
-    assert outputs_of(told, MARK) == {}
+    _, stdout = run(tmp_path, SHELLS[0], board)
+    assert outputs_of(stdout, MARK) == {}

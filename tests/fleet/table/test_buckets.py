@@ -58,13 +58,13 @@ def test_what_is_read_is_what_was_put_and_nothing_before(data: st.DataObject) ->
     kept, rows, now = 7, 2, data.draw(st.integers(0, 20))
     buckets = Buckets(kept, np.float32, math.nan)
     buckets.grow(rows)
-    told: dict[tuple[int, int], float] = {}
+    naive: dict[tuple[int, int], float] = {}
     for _ in range(data.draw(st.integers(1, 30))):
         match data.draw(st.sampled_from(["put", "put", "skip", "grow", "clear", "fold", "longer"])):
             case "put":
                 numbers = np.arange(rows, dtype=np.float32) + data.draw(st.integers(0, 9))
                 buckets.store(now, numbers)
-                told |= {(row, now): float(number) for row, number in enumerate(numbers)}
+                naive |= {(row, now): float(number) for row, number in enumerate(numbers)}
                 now += 1
             case "skip":
                 last = now + data.draw(st.integers(-1, kept))
@@ -76,13 +76,13 @@ def test_what_is_read_is_what_was_put_and_nothing_before(data: st.DataObject) ->
             case "clear":
                 cleared = data.draw(st.integers(0, rows - 1))
                 buckets.clear(np.array([cleared]))
-                told = {at: number for at, number in told.items() if at[0] != cleared}
+                naive = {at: number for at, number in naive.items() if at[0] != cleared}
             case "fold":
                 buckets.fold(np.fmax, now - kept, now - 1)
             case "longer":
                 kept += 1
                 buckets = buckets.resized(kept, now - 1)
-                told = {at: number for at, number in told.items() if at[1] > now - kept}
+                naive = {at: number for at, number in naive.items() if at[1] > now - kept}
         row = data.draw(st.integers(0, rows - 1))
-        expected = [told.get((row, bucket), math.nan) for bucket in range(now - kept, now)]
+        expected = [naive.get((row, bucket), math.nan) for bucket in range(now - kept, now)]
         np.testing.assert_array_equal(buckets.read(row, now - kept, now - 1), expected)

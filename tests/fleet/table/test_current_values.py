@@ -45,7 +45,7 @@ class Stand:
     def __init__(self) -> None:
         self.columns = ColumnStore()
         self.rows = Rows()
-        self.standing = DeviceBatch()
+        self.latest = DeviceBatch()
         self.indices: dict[int, int] = {}
 
     def node(self, name: str, targets: int = 1) -> tuple[Node, list[TargetSource]]:
@@ -59,12 +59,12 @@ class Stand:
         seats = NodeSlots(node.name, 0)
         seats.arrange(node, self.rows)
         self.indices |= {row: device.device.index for row, device in seats.present}
-        self.standing.add(node, seats)
+        self.latest.add(node, seats)
 
     def lines(self) -> list[Line]:
         """By index of the device."""
         found = []
-        for part in self.standing.statements():
+        for part in self.latest.statements():
             arrays = (part.states, part.healths, part.arrived, part.behind, part.intervals)
             for row, state, health, *times in zip(
                 part.rows.tolist(), *(array.tolist() for array in arrays), strict=True
@@ -106,7 +106,7 @@ def test_devices_that_were_read_whole_say_what_their_views_say() -> None:
     well = machines.view(0, sample_time=NOW - 3.0)
     read(source, 5.0, NOW, well, sick, asleep)
     stand.add(node)
-    assert stand.standing.streamed == []
+    assert stand.latest.streamed == []
     assert stand.lines() == [
         Line(0, "ok", "ok", 5.0, 3.0, 15.0),
         Line(1, "lost", "failed", 5.0, 0.0, 15.0),
@@ -115,7 +115,7 @@ def test_devices_that_were_read_whole_say_what_their_views_say() -> None:
 
 
 @pytest.mark.parametrize("targets", [1, 2])
-def test_devices_of_streams_are_told_by_layout_over_all_nodes(targets: int) -> None:
+def test_devices_of_streams_are_read_by_layout_over_all_nodes(targets: int) -> None:
     """Also where each node has a second target of which nothing is heard."""
     stand = Stand()
     for name, arrived, devices in (("a", 5.0, {0: ONE, 1: TWO, 2: ONE}), ("b", 6.0, {3: ONE})):
@@ -123,10 +123,10 @@ def test_devices_of_streams_are_told_by_layout_over_all_nodes(targets: int) -> N
         stream(source, arrived, devices)
         stand.add(node)
     assert [
-        [device.device.index for device in streamed.devices] for streamed in stand.standing.streamed
+        [device.device.index for device in streamed.devices] for streamed in stand.latest.streamed
     ] == [[0, 2, 3], [1]]
-    assert [len(streamed.ticks) for streamed in stand.standing.streamed] == [3, 1]
-    assert [streamed.columns.series for streamed in stand.standing.streamed] == [ONE, TWO]
+    assert [len(streamed.ticks) for streamed in stand.latest.streamed] == [3, 1]
+    assert [streamed.columns.series for streamed in stand.latest.streamed] == [ONE, TWO]
     assert stand.lines() == [
         *(Line(index, "ok", "ok", 5.0, 3.0, 2.0) for index in (0, 1, 2)),
         Line(3, "ok", "ok", 6.0, 3.0, 2.0),
@@ -180,7 +180,7 @@ def test_each_device_of_several_sources_has_the_times_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("targets", [1, 2])
-def test_devices_of_a_source_that_was_never_heard_have_no_times(targets: int) -> None:
+def test_devices_of_a_source_that_never_answered_have_no_times(targets: int) -> None:
     stand = Stand()
     node, sources = stand.node("a", targets)
     sources[0].read([machines.view(0)], 1.0)

@@ -28,8 +28,8 @@ def bench() -> Bench:
         made.targets |= {target.node: target for target in targets_of([node], labels)}
     made.fleet.set_targets(made.targets.values())
     part = machines.device(5, id="nvidia:part", uuid="MIG-1", parent_id=machines.device(1).id)
-    made.tell("a", view(0, "7"), view(1, "7", "8"), view(5, device=part))
-    made.tell("b", view(0, "8"), view(1))
+    made.report("a", view(0, "7"), view(1, "7", "8"), view(5, device=part))
+    made.report("b", view(0, "8"), view(1))
     return made
 
 
@@ -83,7 +83,7 @@ def test_within_a_job_devices_are_parted_by_their_model() -> None:
     made = bench()
     other = machines.device(2, model="NVIDIA L40S")
     untold = machines.device(3, model=None)
-    made.tell("b", view(0, "8"), view(2, "8", device=other), view(3, "8", device=untold))
+    made.report("b", view(0, "8"), view(2, "8", device=other), view(3, "8", device=untold))
     index = bring(made)
     h100 = "nvidia NVIDIA H100 80GB HBM3"
     assert members(made, index.by("job_model")) == {
@@ -105,15 +105,15 @@ def test_within_a_job_devices_are_parted_by_their_model() -> None:
 def test_groups_are_the_same_arrays_until_something_changes() -> None:
     made = bench()
     before = bring(made).by("job")
-    made.tell(
+    made.report(
         "a", view(0, "7"), view(1, "7", "8")
     )  # its partition is missing, and had the same jobs
-    made.tell("b", view(0, "8"), view(1))
+    made.report("b", view(0, "8"), view(1))
     kept = bring(made).by("rack")
     made.clock.advance(1)
-    made.tell("b", view(0, "8"), view(1))
+    made.report("b", view(0, "8"), view(1))
     assert bring(made).by("rack") is kept
-    made.tell("b", view(0, "9"), view(1))
+    made.report("b", view(0, "9"), view(1))
     changed = bring(made).by("job")
     assert changed is not before
     assert "9" in changed.names
@@ -124,17 +124,17 @@ def test_groups_are_the_same_arrays_until_something_changes() -> None:
 def test_owners_of_a_device_are_those_of_its_partition_where_it_has_none() -> None:
     made = Bench("a")
     part = machines.device(5, id="nvidia:part", uuid="MIG-1", parent_id=machines.device(1).id)
-    made.tell("a", view(1, "7"), view(5, "9", device=part))
+    made.report("a", view(1, "7"), view(5, "9", device=part))
     assert members(made, bring(made).by("job")) == {"7": ["a1"], "9": ["a5"]}
-    made.tell("a", view(1, "8"), view(5, device=part))
+    made.report("a", view(1, "8"), view(5, device=part))
     assert members(made, bring(made).by("job")) == {"8": ["a1", "a5"]}
     made.fleet.close()
 
 
-def test_a_missing_device_keeps_its_place_and_loses_its_job() -> None:
+def test_a_missing_device_keeps_its_slot_and_loses_its_job() -> None:
     made = bench()
     bring(made).by("job")
-    made.tell("a", view(0, "7"))
+    made.report("a", view(0, "7"))
     index = bring(made)
     assert members(made, index.by("job")) == {"7": ["a0"], "8": ["b0"]}
     assert members(made, index.by("rack"))["r1"] == ["a0", "a1", "a5", "b0", "b1"]
@@ -165,7 +165,7 @@ def test_rows_of_nodes_that_have_gone_are_in_no_group() -> None:
     assert int(np.count_nonzero(groups.of_row != NO_GROUP)) == 2
     made.targets |= {target.node: target for target in targets_of(["d"])}
     made.fleet.set_targets(made.targets.values())
-    made.tell("d", view(0))
+    made.report("d", view(0))
     assert members(made, bring(made).by("node")) == {"b": ["b0", "b1"], "d": ["d0"]}
     made.fleet.close()
 

@@ -11,7 +11,7 @@ from accelwatch.fleet.state.nodes.devices import FleetDevice
 from accelwatch.schema.reading import Number
 
 
-class Told:
+class Reporting:
     """A device that tells one number for all quantities."""
 
     def __init__(self, value: float | None) -> None:
@@ -22,7 +22,7 @@ class Told:
 
 
 def keep(history: History, step: int, *devices: tuple[int, float | None]) -> None:
-    history.store(step, [(row, cast(FleetDevice, Told(value))) for row, value in devices])
+    history.store(step, [(row, cast(FleetDevice, Reporting(value))) for row, value in devices])
 
 
 def line(history: History, row: int, now: int) -> list[float | None]:
@@ -43,7 +43,7 @@ def test_every_step_of_the_time_is_there_and_none_before_it() -> None:
     assert line(history, 0, now + 2) == [*range(STEPS + 2, 2 * STEPS), None, None]
 
 
-def test_steps_in_which_nothing_was_told_are_empty() -> None:
+def test_steps_without_a_sample_are_empty() -> None:
     history = History()
     for step in range(STEPS):
         keep(history, step, (0, 1.0))
@@ -51,7 +51,7 @@ def test_steps_in_which_nothing_was_told_are_empty() -> None:
     assert line(history, 0, STEPS + 4) == [*[1.0] * (STEPS - 5), *[None] * 4, 2.0]
 
 
-def test_what_was_told_first_in_a_step_counts_and_the_past_is_not_told_anew() -> None:
+def test_what_was_sampled_first_in_a_step_counts_and_history_is_not_rewritten() -> None:
     history = History()
     keep(history, 5, (0, 1.0))
     keep(history, 5, (0, 2.0), (1, 3.0))
@@ -60,20 +60,20 @@ def test_what_was_told_first_in_a_step_counts_and_the_past_is_not_told_anew() ->
     assert line(history, 1, 5)[-2:] == [None, 3.0]
 
 
-def test_a_device_without_a_number_has_told_nothing() -> None:
+def test_a_device_without_a_number_has_reported_nothing() -> None:
     history = History()
     keep(history, 5, (0, None))
     assert line(history, 0, 5) == [None] * STEPS
 
 
 @pytest.mark.parametrize("row", [1, 100_000])
-def test_a_row_that_was_never_told_of_is_empty(row: int) -> None:
+def test_a_row_that_was_never_reported_is_empty(row: int) -> None:
     history = History()
     keep(history, 5, (0, 1.0))
     assert history.rows(row, 5) == {}
 
 
-def test_another_device_in_the_row_begins_with_nothing() -> None:
+def test_another_device_in_the_row_starts_with_nothing() -> None:
     history = History()
     for step in range(3):
         keep(history, step, (0, 1.0), (1, 2.0))

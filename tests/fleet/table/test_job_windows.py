@@ -9,14 +9,15 @@ from hypothesis import strategies as st
 
 from accelwatch.expr.vocabulary.windows import WindowKind
 from accelwatch.fleet.table.jobs import RowJobs
-from fleet.table.test_windows import ECC, POWER, Feed, Saying, check, sayings
+from fleet.table.test_windows import ECC, POWER, Feed, Sample, check, samples
 
 nan = math.nan
-told = st.tuples(sayings, st.sampled_from([False] * 12 + [True])).map(
-    lambda pair: pair[0]._replace(begins=pair[1])
+reported = st.tuples(samples, st.sampled_from([False] * 12 + [True])).map(
+    lambda pair: pair[0]._replace(starts_job=pair[1])
 )
 steps = st.tuples(
-    st.tuples(told, told, told), st.sampled_from([1.0, 1.0, 1.0, 1.0, 3.0, 7.5, 25.0, 400.0])
+    st.tuples(reported, reported, reported),
+    st.sampled_from([1.0, 1.0, 1.0, 1.0, 3.0, 7.5, 25.0, 400.0]),
 )
 KINDS = [kind for kind in WindowKind if kind is not WindowKind.AGE]
 
@@ -33,15 +34,15 @@ KINDS = [kind for kind in WindowKind if kind is not WindowKind.AGE]
     st.integers(0, 9),
 )
 def test_a_window_of_a_job_says_what_the_samples_of_the_job_say(
-    ticks: list[tuple[tuple[Saying, Saying, Saying], float]],
-    asked: list[tuple[int, WindowKind, float]],
+    ticks: list[tuple[tuple[Sample, Sample, Sample], float]],
+    requested: list[tuple[int, WindowKind, float]],
     interval_s: float,
     shift: int,
 ) -> None:
     feed = Feed(3, interval_s, shift)
     windows = [
         feed.windows.request(POWER, seconds, kind, share, of_job=of_job)
-        for seconds, kind, share in asked
+        for seconds, kind, share in requested
         for of_job in (True, False)
     ]
     for rows, after_s in ticks:
@@ -57,7 +58,7 @@ def test_a_window_of_a_job_is_known_when_half_of_it_is_the_jobs() -> None:
     of_job = feed.windows.request(POWER, 60, "max", of_job=True)
     feed.run([700.0] * 100)
     assert (whole.value()[0], of_job.value()[0]) == (700.0, 700.0)
-    feed.tick([Saying(700.0, begins=True)])
+    feed.tick([Sample(700.0, starts_job=True)])
     assert (whole.value()[0], math.isnan(of_job.value()[0])) == (700.0, True)
     feed.run([300.0] * 29)
     assert math.isnan(of_job.value()[0])
@@ -71,8 +72,8 @@ def test_what_a_counter_grew_before_the_job_is_not_the_jobs() -> None:
     rate = feed.windows.request(ECC, 60, "rate", of_job=True)
     feed.run([1000.0 * second for second in range(61)])
     assert rate.value()[0] == pytest.approx(1000.0)
-    feed.tick([Saying(61_000.0, begins=True)])
-    feed.tick([Saying(1_000_000.0)], after_s=20.0)
+    feed.tick([Sample(61_000.0, starts_job=True)])
+    feed.tick([Sample(1_000_000.0)], after_s=20.0)
     feed.run([1_000_000.0 + second for second in range(1, 60)])
     assert rate.value()[0] == pytest.approx(1.0)
 

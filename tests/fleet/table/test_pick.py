@@ -41,7 +41,7 @@ lines = st.lists(st.tuples(*[values] * len(SERIES)), min_size=1, max_size=6)
 wholes = st.lists(st.tuples(*[numbers] * len(SERIES)), min_size=1, max_size=6)
 
 
-def told(line: Sequence[float | str], packed: bool) -> msgspec.Raw:
+def encoded(line: Sequence[float | str], packed: bool) -> msgspec.Raw:
     """A tick's values as they arrive."""
     return msgspec.Raw(msgspec.msgpack.encode(pack(line) if packed else line))
 
@@ -72,10 +72,10 @@ def check(columns: Columns, ticks: Sequence[msgspec.Raw], wanted: tuple[Series, 
 @settings(max_examples=60)
 @given(lines, st.booleans(), st.permutations(SERIES), st.integers(0, len(SERIES)))
 def test_a_block_is_what_each_device_says(
-    told_lines: list[tuple[float | str, ...]], packed: bool, order: list[Series], count: int
+    reported: list[tuple[float | str, ...]], packed: bool, order: list[Series], count: int
 ) -> None:
     columns = Columns(SERIES, ())
-    ticks = [told(line, packed) for line in told_lines]
+    ticks = [encoded(line, packed) for line in reported]
     check(columns, ticks, (*order[:count], ("never_told",)))
 
 
@@ -85,23 +85,23 @@ def test_kinds_may_change_from_tick_to_tick(
     first: list[tuple[float, ...]], second: list[tuple[float, ...]], packed: bool
 ) -> None:
     columns = Columns(SERIES, ())
-    for told_lines in (first, second, first):
-        check(columns, [told(line, packed) for line in told_lines], SERIES)
+    for reported in (first, second, first):
+        check(columns, [encoded(line, packed) for line in reported], SERIES)
 
 
 @pytest.mark.parametrize("whole", [2**53 + 1, -(2**53) - 1, 2**53])
 def test_the_least_integer_that_no_double_holds_is_seen_among_doubles(whole: int) -> None:
     columns = Columns(SERIES[2:3], ())
     for line in ((whole,), (2.5,), (whole,)):
-        check(columns, [told(line, packed=False)], SERIES[2:3])
+        check(columns, [encoded(line, packed=False)], SERIES[2:3])
 
 
 @settings(max_examples=60)
 @given(lines, lines)
-def test_devices_of_one_layout_may_tell_in_both_forms(
+def test_devices_of_one_layout_may_report_in_both_forms(
     old: list[tuple[float | str, ...]], new: list[tuple[float | str, ...]]
 ) -> None:
-    ticks = [*[told(line, False) for line in old], *[told(line, True) for line in new]]
+    ticks = [*[encoded(line, False) for line in old], *[encoded(line, True) for line in new]]
     check(Columns(SERIES, ()), ticks, SERIES)
     check(Columns(SERIES, ()), ticks[::-1], SERIES)
 
@@ -117,7 +117,7 @@ def test_packed_values_come_back_as_they_were(line: tuple[float | str, ...]) -> 
 def test_marks_say_of_what_kind_a_number_is_and_why_there_is_none() -> None:
     line = (300.5, 80, 2**60 + 1, "t", 9999, 1)
     for packed in (False, True):
-        block = Columns(SERIES, ()).pick((*SERIES, ("other",))).block([told(line, packed)])
+        block = Columns(SERIES, ()).pick((*SERIES, ("other",))).block([encoded(line, packed)])
         assert bytes(block.tags[:, 0]) == b"dqQtenn", (
             "what has no place in the catalogue is nothing"
         )
@@ -144,7 +144,7 @@ def test_values_that_cannot_be_read_are_errors(raw: bytes) -> None:
 
 def test_what_cannot_be_read_of_one_device_costs_no_other() -> None:
     columns = Columns(SERIES[:2], ())
-    good, broken = told((1.0, 2), False), msgspec.Raw(b"\x92\x01\xc0")
+    good, broken = encoded((1.0, 2), False), msgspec.Raw(b"\x92\x01\xc0")
     block = columns.pick(SERIES[:2]).block([good, broken])
     assert block.values[:, 0].tolist() == [1.0, 2.0]
     assert bytes(block.tags[:, 1]) == b"ee"
@@ -153,7 +153,7 @@ def test_what_cannot_be_read_of_one_device_costs_no_other() -> None:
 def test_heads_that_only_add_up_together_are_read_one_by_one() -> None:
     """Two bins of which one is longer and one shorter are as long as two right ones."""
     columns = Columns(SERIES[:2], ())
-    right = told((1.0, 2), True)
+    right = encoded((1.0, 2), True)
     long, short = msgspec.Raw(b"\xc4\x13" + b"d" * 19), msgspec.Raw(b"\xc4\x11" + b"d" * 17)
     block = columns.pick(SERIES[:2]).block([right, long, short])
     assert block.values[:, 0].tolist() == [1.0, 2.0]

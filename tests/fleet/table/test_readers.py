@@ -44,10 +44,10 @@ def fleet() -> Bench:
     """Nodes that speak, are silent, know nothing; devices of every sort."""
     bench = Bench("a", "b", "c", "d")
     part = machines.device(5, id="nvidia:part", uuid="MIG-1", parent_id=machines.device(3).id)
-    bench.tell("b", view(0), view(1))
+    bench.report("b", view(0), view(1))
     bench.clock.advance(20)
     lost = view(1, state=DeviceState.LOST, health=Health.FAILED)
-    told = [
+    reported = [
         view(
             0, {("power_watts",): 100, ("pcie_bytes_total", "receive"): LARGE}, owners=(job("7"),)
         ),
@@ -56,9 +56,9 @@ def fleet() -> Bench:
         view(3, health=Health.DEGRADED),
         msgspec.structs.replace(view(5), device=part, owners=(job("9"),)),
     ]
-    bench.tell("a", *told, view(7))
-    bench.tell("a", *told)
-    bench.tell("d", view(0, {("utilization_ratio",): 0}, state=DeviceState.SUSPENDED))
+    bench.report("a", *reported, view(7))
+    bench.report("a", *reported)
+    bench.report("d", view(0, {("utilization_ratio",): 0}, state=DeviceState.SUSPENDED))
     return bench
 
 
@@ -120,8 +120,8 @@ def test_a_filter_over_columns_is_the_filter_device_by_device(text: str) -> None
         )
         fits = chosen(bench.fleet, now, wanted).tolist()
         subjects = [subject_at(bench.fleet, now, at) for at in range(len(now.rows))]
-        told = zip(subjects, fits, strict=True)
-        return [f"{one.node} {one.device.id}" for one, fit in told if fit]
+        reported = zip(subjects, fits, strict=True)
+        return [f"{one.node} {one.device.id}" for one, fit in reported if fit]
 
     assert asyncio.run(main()) == by_hand(bench, wanted)
     bench.fleet.close()
@@ -152,12 +152,12 @@ def test_a_sum_of_bytes_is_exact_in_a_fleet_of_any_size() -> None:
     most = 2**46 - 1
     for number in range(40):
         devices = [view(index, {("memory_size_bytes",): most - index}) for index in range(8)]
-        bench.tell(f"n{number}", *devices)
+        bench.report(f"n{number}", *devices)
     assert totals(bench).numbers()["memory_size_bytes"] == 40 * (8 * most - 28)
     bench.fleet.close()
 
 
-def test_groups_count_each_owner_and_partitions_in_place_of_their_device() -> None:
+def test_groups_count_each_owner_and_partitions_instead_of_their_device() -> None:
     bench = fleet()
 
     async def main() -> None:
@@ -188,7 +188,7 @@ def test_groups_follow_owners() -> None:
             return [one.group for one in await groups(bench.fleet, "job", None, walk)]
 
     for owner in ("1", "2"):
-        bench.tell("a", view(0, owners=(job(owner),)))
+        bench.report("a", view(0, owners=(job(owner),)))
         assert asyncio.run(names()) == [owner]
     bench.fleet.close()
 
@@ -231,9 +231,9 @@ def test_pages_follow_each_other_whatever_their_size() -> None:
     bench.fleet.close()
 
 
-def test_a_place_is_told_again_only_when_it_changes() -> None:
+def test_a_slot_is_sent_again_only_when_it_changes() -> None:
     bench = Bench("a")
-    bench.tell("a", view(0), view(1))
+    bench.report("a", view(0), view(1))
     feed = Feed(bench.fleet, columns(()), None)
 
     async def tick() -> None:
@@ -245,16 +245,16 @@ def test_a_place_is_told_again_only_when_it_changes() -> None:
     assert len(feed.ticks.changes("application/msgpack", 0)) == 1
     asyncio.run(tick())
     assert feed.ticks.changes("application/msgpack", 1) == ()
-    bench.tell("a", view(0, owners=(job("1"),)), view(1))
+    bench.report("a", view(0, owners=(job("1"),)), view(1))
     asyncio.run(tick())
-    changed = [place for sequence, place in feed.ticks.devices.values() if sequence == 3]
+    changed = [slot for sequence, slot in feed.ticks.devices.values() if sequence == 3]
     assert [(one.id, one.job) for one in changed] == [(machines.device(0).id, "1")]
     assert feed.ticks.tick is not None
     assert [one.slot for one in feed.ticks.tick.devices] == sorted(feed.ticks.devices)
     bench.fleet.close()
 
 
-def test_fields_are_asked_for_with_all_that_may_stand_for_them() -> None:
+def test_fields_are_requested_with_all_that_may_replace_them() -> None:
     assert set(all_series(columns(("temperature_celsius",)))) >= {("temperature_celsius", "gpu")}
 
 

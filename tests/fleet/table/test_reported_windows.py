@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from accelwatch.fleet.table.buckets import CHUNK_ROWS
-from fleet.table.test_windows import ECC, POWER, USED, Feed, Saying
+from fleet.table.test_windows import ECC, POWER, USED, Feed, Sample
 
 nan = math.nan
 
 
 @pytest.mark.parametrize("kind", ["avg", "delta", "quantile"])
-def test_what_was_told_in_buckets_is_their_means(kind: str) -> None:
+def test_what_was_reported_in_buckets_is_their_means(kind: str) -> None:
     feed = Feed(1)
     feed.windows.request(POWER, 60, kind)
     feed.run([10.0] * 9 + [20.0] * 10 + [nan] * 10 + [40.0, 50.0])
@@ -21,7 +21,7 @@ def test_what_was_told_in_buckets_is_their_means(kind: str) -> None:
     assert growth == {}
 
 
-def test_of_a_counter_the_growth_a_second_is_told() -> None:
+def test_of_a_counter_the_growth_a_second_is_shown() -> None:
     feed = Feed(1)
     feed.windows.request(ECC, 30, "rate")
     feed.run([0.0, *[5.0] * 8, *[15.0] * 10, 15.0])
@@ -50,11 +50,11 @@ def test_the_greatest_or_the_share_stands_for_a_bucket_where_no_mean_is_kept() -
         assert values == {POWER: steps}, kind
 
 
-def test_nothing_is_told_of_ages_of_empty_rows_and_of_rows_beyond() -> None:
+def test_ages_of_empty_rows_and_of_rows_beyond_are_not_notified() -> None:
     feed = Feed(2)
     feed.windows.request(POWER, 0, "age")
     feed.windows.request(USED, 30, "avg")
-    feed.tick([Saying(1.0), Saying(nan)])
+    feed.tick([Sample(1.0), Sample(nan)])
     assert feed.windows.recent_means(0, 3) == ({USED: [None, None, 1.0]}, {})
     assert feed.windows.recent_means(1, 3) == ({}, {})
     assert feed.windows.recent_means(CHUNK_ROWS * 8, 3) == ({}, {})
@@ -69,15 +69,15 @@ def test_windows_of_different_lengths_over_one_series_go_together() -> None:
     assert values == {POWER: [None, None, 14.5, 24.5, 34.5]}
 
 
-def test_of_several_rows_the_same_is_told_as_an_array() -> None:
+def test_of_several_rows_the_same_is_returned_as_an_array() -> None:
     feed = Feed(2)
     feed.windows.request(POWER, 60, "avg")
     for power in [10.0] * 9 + [20.0] * 10 + [nan] * 10 + [40.0, 50.0]:
-        feed.tick([Saying(power), Saying(5.0)])
+        feed.tick([Sample(power), Sample(5.0)])
     rows = np.array([1, 0, CHUNK_ROWS * 8])
-    told = feed.windows.recent(POWER, rows, 5)
-    assert told is not None
-    grows, values = told
+    reported = feed.windows.recent(POWER, rows, 5)
+    assert reported is not None
+    grows, values = reported
     assert not grows
     expected = [
         [nan, nan, nan],
@@ -92,16 +92,16 @@ def test_of_several_rows_the_same_is_told_as_an_array() -> None:
 
 @pytest.mark.parametrize("kind", ["rate", "increase"])
 @pytest.mark.parametrize("interval_s", [1.0, 30.0])
-def test_growth_is_a_second_however_seldom_a_row_is_heard(kind: str, interval_s: float) -> None:
+def test_growth_is_a_second_however_seldom_a_row_is_sampled(kind: str, interval_s: float) -> None:
     feed = Feed(1, interval_s)
     feed.windows.request(ECC, 120, kind)
     total = 0.0
     for _ in range(round(120 / interval_s)):
-        feed.tick([Saying(total)], interval_s)
+        feed.tick([Sample(total)], interval_s)
         total += 2.0 * interval_s
-    told = feed.windows.recent(ECC, np.array([0]), 10)
-    assert told is not None
-    grows, values = told
+    reported = feed.windows.recent(ECC, np.array([0]), 10)
+    assert reported is not None
+    grows, values = reported
     assert grows
     present = values[~np.isnan(values)]
     assert len(present) >= 3

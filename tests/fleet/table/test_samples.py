@@ -21,11 +21,11 @@ FAN: Series = ("fan_speed_ratio", "0")
 class Read(JobFleet):
     """A fleet of which somebody reads the clock of memory and the bytes of links."""
 
-    def step(self, told: Mapping[tuple[str, int], Mapping[Series, float]]) -> None:
+    def step(self, reported: Mapping[tuple[str, int], Mapping[Series, float]]) -> None:
         """Half a minute, at whose end devices say this and a sample is taken."""
         self.clock.advance(30.0)
-        if told:
-            self.tell(told)
+        if reported:
+            self.report(reported)
         table = self.fleet.table
         table.refresh(self.fleet.nodes.values(), (CLOCK, BYTES), self.clock.monotonic())
         asyncio.run(self.fleet.history.sample(LongWork()))
@@ -74,7 +74,7 @@ def test_of_what_nobody_reads_nothing_is_kept() -> None:
     assert FAN not in fleet.fleet.history.series()
 
 
-def test_who_has_told_nothing_since_has_a_gap() -> None:
+def test_who_has_reported_nothing_since_has_a_gap() -> None:
     fleet = Read("ab")
     fleet.step({("a", 0): {CLOCK: 1e9}, ("b", 0): {CLOCK: 3e9}})
     fleet.step({("b", 0): {CLOCK: 3e9}})
@@ -126,14 +126,14 @@ def test_no_more_is_kept_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch)
     assert len(line) == 12
 
 
-def test_windows_are_finer_and_samples_tell_of_what_was_before() -> None:
+def test_windows_are_finer_and_samples_cover_what_was_before() -> None:
     fleet = Read("a")
     for _ in range(4):
         fleet.step(of_a(CLOCK, 1e9))
     fleet.fleet.table.windows.request(CLOCK, 60, "avg")
     for _ in range(3):
         fleet.clock.advance(10.0)
-        fleet.tell(of_a(CLOCK, 2e9))
+        fleet.report(of_a(CLOCK, 2e9))
         table = fleet.fleet.table
         table.refresh(fleet.fleet.nodes.values(), (CLOCK,), fleet.clock.monotonic())
         table.sample(fleet.clock.monotonic(), fleet.fleet.groups.jobs())

@@ -19,7 +19,7 @@ def node_of(labels: dict[str, str] | None = None) -> tuple[Node, TargetSource]:
     return node, source
 
 
-def tell(node: Node, source: TargetSource, *devices: Device) -> None:
+def report(node: Node, source: TargetSource, *devices: Device) -> None:
     """These devices are there, and expected from now on."""
     source.read([machines.view(0, device=device) for device in devices], 1.0)
     source.arrive(None, machines.NOW, 1.0)
@@ -41,14 +41,14 @@ def test_devices_stand_by_index_then_id_and_missing_ones_among_them() -> None:
     node, source = node_of({"rack": "r1"})
     seats, rows = NodeSlots("a", 0), Rows()
     named = [machines.device(at, id=name, uuid=None) for at, name in ((2, "z"), (1, "y"), (1, "x"))]
-    tell(node, source, *named)
+    report(node, source, *named)
     assert seats.arrange(node, rows) == ([0, 1, 2], [])
     assert [device.id for device in seats.devices] == ["x", "y", "z"]
     assert seats.rows == [2, 1, 0]
     assert [row for row, _ in seats.present] == [0, 1, 2]
     assert (seats.missing, seats.labels, seats.relabelled) == (0, {"rack": "r1"}, True)
     assert seats.shape == node.shape
-    tell(node, source, named[0])
+    report(node, source, named[0])
     assert seats.arrange(node, rows) == ([], [])
     assert [device.id for device in seats.devices] == ["x", "y", "z"]
     assert (seats.rows, seats.missing, seats.relabelled) == ([2, 1, 0], 2, False)
@@ -59,9 +59,9 @@ def test_devices_stand_by_index_then_id_and_missing_ones_among_them() -> None:
 def test_rows_of_devices_that_are_neither_there_nor_expected_are_free() -> None:
     node, source = node_of()
     seats, rows = NodeSlots("a", 0), Rows()
-    tell(node, source, machines.device(0), machines.device(1))
+    report(node, source, machines.device(0), machines.device(1))
     seats.arrange(node, rows)
-    tell(node, source, machines.device(0))
+    report(node, source, machines.device(0))
     node.expected = None
     assert seats.arrange(node, rows) == ([], [1])
     assert len(rows) == 1
@@ -74,21 +74,21 @@ def test_another_serial_or_uuid_is_another_device_and_another_boot_is_not() -> N
     node, source = node_of()
     seats, rows = NodeSlots("a", 0), Rows()
     device = machines.device(0)
-    tell(node, source, device)
+    report(node, source, device)
     assert seats.arrange(node, rows) == ([0], [])
     generations = [int(rows.generation[0])]
     for change in (
         {"serial": "another"},
         {"serial": "another", "uuid": "GPU-another"},
     ):
-        tell(node, source, machines.device(0, id=device.id, **change))
+        report(node, source, machines.device(0, id=device.id, **change))
         assert seats.arrange(node, rows) == ([0], [])
         generations.append(int(rows.generation[0]))
     source.boot_id = "boot 2"
     assert seats.arrange(node, rows) == ([], [])
     generations.append(int(rows.generation[0]))
     assert generations == [1, 2, 3, 4]
-    tell(node, source)
+    report(node, source)
     source.boot_id = "boot 3"
     assert seats.arrange(node, rows) == ([], [])
     assert int(rows.generation[0]) == 4
@@ -97,9 +97,9 @@ def test_another_serial_or_uuid_is_another_device_and_another_boot_is_not() -> N
 def test_a_device_that_is_there_by_another_id_is_not_missing() -> None:
     node, source = node_of()
     seats, rows = NodeSlots("a", 0), Rows()
-    tell(node, source, machines.device(0))
+    report(node, source, machines.device(0))
     seats.arrange(node, rows)
-    tell(node, source, machines.device(0, id="another exporter's"))
+    report(node, source, machines.device(0, id="another exporter's"))
     seats.arrange(node, rows)
     assert [device.id for device in seats.devices] == ["another exporter's"]
     assert (seats.rows, seats.missing) == ([1], 0)

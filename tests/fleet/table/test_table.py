@@ -44,16 +44,16 @@ def power(bench: Bench, index: int = 0) -> float:
 
 def test_a_row_stays_over_reconnects_and_while_its_device_is_missing() -> None:
     bench = Bench("a", "b")
-    bench.tell("a", machines.view(0), machines.view(1))
-    bench.tell("b", machines.view(2))
+    bench.report("a", machines.view(0), machines.view(1))
+    bench.report("b", machines.view(2))
     bring(bench)
     before, generation = row(bench, 1), bench.fleet.table.rows.generation[row(bench, 1)]
-    bench.tell("a", machines.view(0))
+    bench.report("a", machines.view(0))
     bring(bench)
     assert row(bench, 1) == before
     assert math.isnan(power(bench, 1))
     assert not math.isnan(power(bench, 0))
-    bench.tell("a", machines.view(1), machines.view(0))
+    bench.report("a", machines.view(1), machines.view(0))
     assert power(bench, 1) == 643.125
     assert row(bench, 1) == before
     assert bench.fleet.table.rows.generation[before] == generation
@@ -62,12 +62,12 @@ def test_a_row_stays_over_reconnects_and_while_its_device_is_missing() -> None:
 @pytest.mark.parametrize("name", ["serial", "uuid"])
 def test_another_device_in_a_row_is_another_generation_without_a_past(name: str) -> None:
     bench = Bench("a")
-    bench.tell("a", machines.view(0))
+    bench.report("a", machines.view(0))
     bring(bench)
     at = row(bench)
     generation = int(bench.fleet.table.rows.generation[at])
     bench.clock.advance(10)
-    bench.tell("a", machines.view(0, device=machines.device(0, **{name: "another"})))
+    bench.report("a", machines.view(0, device=machines.device(0, **{name: "another"})))
     past = bench.fleet.history.of_device(bench.fleet.nodes["a"], machines.device(0).id)
     assert bench.fleet.table.rows.generation[at] == generation + 1
     assert [one is not None for one in past["power_watts",][-2:]] == [False, True]
@@ -112,7 +112,7 @@ def test_a_fleet_whose_nodes_come_and_go_does_not_grow() -> None:
             name = f"n{number}"
             bench.targets = {one.node: one for one in targets_of([name])}
             bench.fleet.set_targets(bench.targets.values())
-            bench.tell(name, machines.view(0), machines.view(1))
+            bench.report(name, machines.view(0), machines.view(1))
             bring(bench)
             for gone in [one for one in bench.fleet.nodes if one != name]:
                 await bench.fleet.acknowledge(gone)
@@ -123,9 +123,9 @@ def test_a_fleet_whose_nodes_come_and_go_does_not_grow() -> None:
     asyncio.run(main())
 
 
-def test_only_what_has_changed_is_decoded_and_only_what_is_asked_for() -> None:
+def test_only_what_has_changed_is_decoded_and_only_what_is_requested() -> None:
     bench = Bench("a")
-    bench.tell("a", machines.view(0))
+    bench.report("a", machines.view(0))
     assert bench.fleet.table.planes.series == ()
     assert power(bench) == 642.125
     epoch = bench.fleet.table.planes.epoch
@@ -134,11 +134,11 @@ def test_only_what_has_changed_is_decoded_and_only_what_is_asked_for() -> None:
     changed = machines.view(0)
     values = {**changed.reading.values, POWER: 100.0}
     reading = msgspec.structs.replace(changed.reading, values=values)
-    bench.tell("a", msgspec.structs.replace(changed, reading=reading))
+    bench.report("a", msgspec.structs.replace(changed, reading=reading))
     assert power(bench) == 100.0
 
 
-def test_a_series_nobody_asks_for_goes_after_a_minute() -> None:
+def test_a_series_nobody_requests_goes_after_a_minute() -> None:
     planes = Planes(64)
     planes.request([POWER], 0.0)
     planes.request([USED], KEPT_S)
@@ -163,11 +163,11 @@ def test_states_follow_the_node_and_what_is_missing() -> None:
     async def main() -> None:
         bench = Bench("a", "b", "c")
         lost = machines.view(1, state=DeviceState.LOST, health=Health.FAILED)
-        bench.tell("a", machines.view(0), lost, machines.view(2))
-        bench.tell("a", machines.view(0), lost)
-        bench.tell("b", machines.view(3))
+        bench.report("a", machines.view(0), lost, machines.view(2))
+        bench.report("a", machines.view(0), lost)
+        bench.report("b", machines.view(3))
         bench.clock.advance(12)
-        bench.tell("a", machines.view(0), lost)
+        bench.report("a", machines.view(0), lost)
         found = status_of(
             bench.fleet, await refresh_nodes(bench.fleet, [POWER], LongWork().yield_control)
         )
@@ -205,9 +205,9 @@ def test_a_block_stands_in_its_rows_wherever_they_are(rows: list[int]) -> None:
         assert np.flatnonzero(planes.column(series).tags == ord("d")).tolist() == sorted(rows)
 
 
-def test_who_has_a_device_is_known_once_a_stream_told_it() -> None:
+def test_who_has_a_device_is_known_once_a_stream_reported_it() -> None:
     bench = Bench("a")
-    bench.tell("a", machines.view(0), machines.view(1))
+    bench.report("a", machines.view(0), machines.view(1))
     bring(bench)
     table, before = bench.fleet.table, int(bench.fleet.table.changed[row(bench)])
     owners = Owners(slot=0, owners=(Owner(kind="job", job_id="77", user="ada"),))

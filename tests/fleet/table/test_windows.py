@@ -35,7 +35,7 @@ POWER, USED, ECC = ("power_watts",), ("memory_used_bytes",), ("ecc_errors_total"
 nan = math.nan
 
 
-class Saying(NamedTuple):
+class Sample(NamedTuple):
     """What one row says at a tick."""
 
     # NaN where there is none.
@@ -43,11 +43,11 @@ class Saying(NamedTuple):
     # How long before the tick it arrived.
     late_s: float = 0.0
     # Whether anything has arrived since the tick before.
-    heard: bool = True
+    received: bool = True
     # Whether something else stands in the row from now on.
     other: bool = False
     # Whether another job has begun there.
-    begins: bool = False
+    starts_job: bool = False
 
 
 class Feed:
@@ -69,26 +69,26 @@ class Feed:
         # When the first sample was taken of the job of each row; infinite before.
         self.job_since = [-math.inf] * rows
 
-    def tick(self, sayings: Sequence[Saying], after_s: float = 1.0) -> None:
+    def tick(self, samples: Sequence[Sample], after_s: float = 1.0) -> None:
         self.now += after_s
-        for row, saying in enumerate(sayings):
-            if saying.other:
+        for row, sample in enumerate(samples):
+            if sample.other:
                 self.generation[row] += 1
                 self.samples[row] = []
-            if saying.heard:
+            if sample.received:
                 if self.job_since[row] == math.inf:
                     self.job_since[row] = self.now
-                self.arrived[row] = self.now - saying.late_s
-                if not math.isnan(saying.value):
-                    self.samples[row].append((self.now, self.now - saying.late_s, saying.value))
-            if saying.begins:
+                self.arrived[row] = self.now - sample.late_s
+                if not math.isnan(sample.value):
+                    self.samples[row].append((self.now, self.now - sample.late_s, sample.value))
+            if sample.starts_job:
                 self.jobs[row] += 1
                 self.job_since[row] = math.inf
-        values = np.array([saying.value for saying in sayings])
-        rows = len(sayings)
+        values = np.array([sample.value for sample in samples])
+        rows = len(samples)
         interval_s = np.full(rows, self.interval_s)
-        heard = Arrivals(rows, self.arrived, interval_s, self.generation, self.running())
-        self.windows.sample(self.now, heard, lambda _series: values)
+        received = Arrivals(rows, self.arrived, interval_s, self.generation, self.running())
+        self.windows.sample(self.now, received, lambda _series: values)
 
     def running(self) -> Jobs:
         """The job of each row."""
@@ -97,12 +97,12 @@ class Feed:
     def run(self, values: Iterable[float]) -> None:
         """A second for each value of the only row."""
         for value in values:
-            self.tick([Saying(value, heard=not math.isnan(value))])
+            self.tick([Sample(value, received=not math.isnan(value))])
 
     def expected(self, window: Window, row: int) -> float:
         """What a window says of a row, worked out from its samples."""
         start = math.floor((self.now - self.shift) / 10) * 10 + self.shift - window.count * 10
-        counted = max(start, self.job_begin(row)) if window.of_job else start
+        counted = max(start, self.job_start(row)) if window.of_job else start
         inside = [value for at, _, value in self.samples[row] if at >= counted]
         if window.kind is WindowKind.AGE:
             return self.now - self.samples[row][-1][1] if self.samples[row] else nan
@@ -130,7 +130,7 @@ class Feed:
             return rise
         return rise / span if span > 0 else nan
 
-    def job_begin(self, row: int) -> float:
+    def job_start(self, row: int) -> float:
         """Where the first bucket begins that is all of the job's."""
         if math.isinf(self.job_since[row]):
             return self.job_since[row]
@@ -151,8 +151,8 @@ class Feed:
         return newest - means[0] if means else 0.0
 
 
-def check(feed: Feed, asked: Sequence[Window]) -> None:
-    for window in asked:
+def check(feed: Feed, requested: Sequence[Window]) -> None:
+    for window in requested:
         shown = window.value().tolist()
         wanted = [feed.expected(window, row) for row in range(len(shown))]
         for row, (got, want) in enumerate(zip(shown, wanted, strict=True)):
@@ -163,15 +163,15 @@ def check(feed: Feed, asked: Sequence[Window]) -> None:
 values = st.one_of(
     st.just(nan), st.just(0.0), st.floats(0, 1000, width=32), st.integers(0, 5).map(float)
 )
-sayings = st.builds(
-    Saying,
+samples = st.builds(
+    Sample,
     value=values,
     late_s=st.sampled_from([0.0, 0.25, 0.5]),
-    heard=st.sampled_from([True, True, True, False]),
+    received=st.sampled_from([True, True, True, False]),
     other=st.sampled_from([False] * 30 + [True]),
 )
 steps = st.tuples(
-    st.tuples(sayings, sayings, sayings),
+    st.tuples(samples, samples, samples),
     st.sampled_from([1.0, 1.0, 1.0, 1.0, 3.0, 7.5, 25.0, 400.0]),
 )
 
@@ -192,15 +192,15 @@ steps = st.tuples(
     st.integers(0, 9),
 )
 def test_a_window_says_what_its_samples_say(
-    ticks: list[tuple[tuple[Saying, Saying, Saying], float]],
-    asked: list[tuple[int, WindowKind, float]],
+    ticks: list[tuple[tuple[Sample, Sample, Sample], float]],
+    requested: list[tuple[int, WindowKind, float]],
     interval_s: float,
     shift: int,
 ) -> None:
     feed = Feed(3, interval_s, shift)
     windows = [
         feed.windows.request(POWER, 0 if kind is WindowKind.AGE else seconds, kind, share)
-        for seconds, kind, share in asked
+        for seconds, kind, share in requested
     ]
     for rows, after_s in ticks:
         feed.tick(rows, after_s)
@@ -229,7 +229,7 @@ def test_a_hub_and_an_agent_say_the_same_of_the_past(
     windows = [feed.windows.request(series, need.seconds, need.kind, 0.9) for need in needs]
     past: SeriesHistory | None = None
     for value, after_s in ticks:
-        feed.tick([Saying(value)], after_s)
+        feed.tick([Sample(value)], after_s)
         if not math.isnan(value):
             past = past or SeriesHistory(needs)
             past.add(feed.now, value, interval_s)
@@ -240,7 +240,7 @@ def test_a_hub_and_an_agent_say_the_same_of_the_past(
             assert vector == pytest.approx(wanted, rel=1e-5, abs=1e-4, nan_ok=True), need
 
 
-def test_a_window_ends_now_and_begins_at_an_edge() -> None:
+def test_a_window_ends_now_and_starts_at_an_edge() -> None:
     feed = Feed(1)
     window = feed.windows.request(POWER, 20, "max")
     feed.run([500.0, *[1.0] * 28])  # the peak is in the bucket from 1000
@@ -300,19 +300,19 @@ def test_a_row_with_too_few_samples_is_not_known_and_says_how_many_it_has() -> N
     assert (window.coverage()[0], window.samples()[0]) == (0.0, 0.0)
 
 
-def test_who_is_heard_every_minute_is_not_expected_every_second() -> None:
+def test_who_is_polled_every_minute_is_not_expected_every_second() -> None:
     feed = Feed(1, interval_s=60.0)
     window = feed.windows.request(POWER, 300, "avg")
     for value in (1.0, 2.0, 3.0, 4.0, 5.0):
-        feed.tick([Saying(value)], 60.0)
+        feed.tick([Sample(value)], 60.0)
     assert window.value()[0] == pytest.approx(3.0)
 
 
-def test_a_row_that_was_never_heard_is_nothing() -> None:
+def test_a_row_without_a_sample_is_nothing() -> None:
     feed = Feed(2)
     window = feed.windows.request(POWER, 10, "share")
     for _ in range(20):
-        feed.tick([Saying(1.0), Saying(nan, heard=False)])
+        feed.tick([Sample(1.0), Sample(nan, received=False)])
     assert window.value()[0] == 1.0
     assert math.isnan(window.value()[1])
     assert math.isnan(window.expected()[1]) or window.expected()[1] > 0
@@ -336,19 +336,19 @@ def test_a_longer_window_keeps_what_was_gathered_and_a_shorter_one_gives_it_up()
 
 def test_rules_check_says_what_windows_take() -> None:
     feed = Feed(1)
-    asked = [(POWER, 900, "avg"), (POWER, 60, "max"), (ECC, 300, "rate"), (USED, 0, "age")]
-    for series, seconds, kind in asked:
+    requested = [(POWER, 900, "avg"), (POWER, 60, "max"), (ECC, 300, "rate"), (USED, 0, "age")]
+    for series, seconds, kind in requested:
         feed.windows.request(series, seconds, kind)
     feed.run([1.0])
-    needs = [WindowNeed(kind, series, seconds) for series, seconds, kind in asked]
+    needs = [WindowNeed(kind, series, seconds) for series, seconds, kind in requested]
     assert feed.windows.bytes == window_bytes(needs, 1, 0)
 
 
 def test_series_close_their_buckets_one_after_another() -> None:
     feed = Feed(1)
-    asked = [feed.windows.request(("x", str(number)), 10, "avg") for number in range(10)]
+    requested = [feed.windows.request(("x", str(number)), 10, "avg") for number in range(10)]
     feed.run([1.0] * 30)
-    spans = {window.span_s for window in asked}
+    spans = {window.span_s for window in requested}
     assert spans == {float(second) for second in range(10, 20)}
 
 
@@ -369,11 +369,11 @@ def test_a_constant_has_not_changed(series: Series, values: list[float], changed
     assert window.value().tolist() == [changed]
 
 
-def test_an_age_goes_on_when_nothing_is_heard() -> None:
+def test_an_age_goes_on_when_nothing_is_received() -> None:
     feed = Feed(2)
     age = feed.windows.request(POWER, 0, "age")
-    feed.tick([Saying(1.0, late_s=0.25), Saying(nan, heard=False)])
-    feed.tick([Saying(nan), Saying(nan, heard=False)], after_s=3600)
+    feed.tick([Sample(1.0, late_s=0.25), Sample(nan, received=False)])
+    feed.tick([Sample(nan), Sample(nan, received=False)], after_s=3600)
     assert age.value()[0] == 3600.25
     assert math.isnan(age.value()[1])
     feed.windows.release(age)
@@ -385,7 +385,7 @@ def test_rows_straddle_parts() -> None:
     feed = Feed(rows)
     window = feed.windows.request(POWER, 10, "avg")
     for _ in range(25):
-        feed.tick([Saying(float(row)) for row in range(rows)])
+        feed.tick([Sample(float(row)) for row in range(rows)])
     assert window.value().tolist() == [pytest.approx(float(row)) for row in range(rows)]
 
 
@@ -402,7 +402,7 @@ def test_windows_that_take_too_much_are_refused_and_the_dearest_named(
     feed = Feed(CHUNK_ROWS)
     feed.windows.request(POWER, 3600, "avg")
     feed.windows.request(USED, 10, "max")
-    feed.tick([Saying(1.0)] * CHUNK_ROWS)
+    feed.tick([Sample(1.0)] * CHUNK_ROWS)
     before = feed.windows.bytes
     with pytest.raises(WindowsError) as caught:
         feed.windows.request(ECC, 7200, "rate")
@@ -424,7 +424,7 @@ def test_a_fleet_that_outgrows_its_windows_says_for_how_many_there_is_no_room(
     window = feed.windows.request(POWER, 100, "avg")
     monkeypatch.setattr(windows_module, "MOST_BYTES", 100_000)
     for _ in range(60):
-        feed.tick([Saying(1.0)] * (2 * CHUNK_ROWS))
+        feed.tick([Sample(1.0)] * (2 * CHUNK_ROWS))
     known = window.value()
     assert 0 < feed.windows.left_out < 2 * CHUNK_ROWS
     assert len(known) == 2 * CHUNK_ROWS
@@ -517,9 +517,9 @@ def test_a_fleet_fills_its_windows_tick_by_tick() -> None:
         power = windows.request(POWER, 20, "avg")
         for second in range(60):
             bench.clock.advance(1)
-            bench.tell("a", machines.view(0), machines.view(1))
+            bench.report("a", machines.view(0), machines.view(1))
             if second < 30:
-                bench.tell("b", machines.view(2))
+                bench.report("b", machines.view(2))
             await sampled(bench.fleet, LongWork().yield_control)
         rows = bench.fleet.table.rows
         a = [rows.get(("a", machines.device(index).id)) or 0 for index in (0, 1)]
@@ -529,7 +529,7 @@ def test_a_fleet_fills_its_windows_tick_by_tick() -> None:
         assert power.coverage()[a].tolist() == [1.0, 1.0]
         other = machines.device(1, serial="another")
         bench.clock.advance(1)
-        bench.tell("a", machines.view(0), machines.view(1, device=other))
+        bench.report("a", machines.view(0), machines.view(1, device=other))
         await sampled(bench.fleet, LongWork().yield_control)
         assert power.value()[a[0]] == pytest.approx(642.125)
         assert math.isnan(power.value()[a[1]])
@@ -540,7 +540,7 @@ def test_a_fleet_fills_its_windows_tick_by_tick() -> None:
 
 
 @pytest.mark.parametrize("empty", [0.0, nan])
-def test_what_nobody_tells_takes_no_memory(empty: float) -> None:
+def test_what_nobody_reports_takes_no_memory(empty: float) -> None:
     buckets = Buckets(3, np.float32, empty)
     buckets.grow(CHUNK_ROWS + 5)
     none, some = np.full(CHUNK_ROWS + 5, empty), np.full(CHUNK_ROWS + 5, empty)
@@ -571,14 +571,14 @@ def test_a_long_quantile_is_worked_out_in_small_steps(monkeypatch: pytest.Monkey
     feed = Feed(5, 1.0, 0)
     window = feed.windows.request(POWER, 60, "quantile", quantile=0.9)
     for at in range(75):
-        feed.tick([Saying(float(at * (row + 1) % 17)) for row in range(5)])
+        feed.tick([Sample(float(at * (row + 1) % 17)) for row in range(5)])
     assert len(list(window.prepare())) == 3
     check(feed, [window])
     assert list(window.prepare()) == []
-    feed.tick([Saying(1.0)] * 5, after_s=10.0)
+    feed.tick([Sample(1.0)] * 5, after_s=10.0)
     steps = window.prepare()
     next(steps)
-    feed.tick([Saying(9.0)] * 5, after_s=10.0)
+    feed.tick([Sample(9.0)] * 5, after_s=10.0)
     assert list(steps) == []
     check(feed, [window])
     gauge = feed.windows.request(POWER, 60, "avg")

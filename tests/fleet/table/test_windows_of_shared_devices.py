@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from accelwatch.expr.vocabulary.windows import WindowKind
 from accelwatch.fleet.table.jobs import Jobs, RowJobs
-from fleet.table.test_windows import ECC, POWER, Feed, Saying, check
+from fleet.table.test_windows import ECC, POWER, Feed, Sample, check
 
 KINDS = [kind for kind in WindowKind if kind is not WindowKind.AGE]
 job_sets = st.sets(st.sampled_from("abc")).map(sorted)
@@ -29,17 +29,17 @@ class SharedFeed(Feed):
         return self._running
 
     def play(
-        self, sayings: Sequence[Saying], jobs: Sequence[Sequence[str]], after_s: float = 1.0
+        self, samples: Sequence[Sample], jobs: Sequence[Sequence[str]], after_s: float = 1.0
     ) -> None:
         """A tick, at which each row is told to have some jobs."""
         names = sorted({name for some in jobs for name in some})
         codes = np.array([names.index(some[0]) if some else -1 for some in jobs])
         shared = {row: some for row, some in enumerate(jobs) if len(some) > 1}
         self._running = self._row_jobs.refresh(object(), codes, names, lambda: shared)
-        self.tick(sayings, after_s)
-        for row, (saying, some) in enumerate(zip(sayings, jobs, strict=True)):
+        self.tick(samples, after_s)
+        for row, (sample, some) in enumerate(zip(samples, jobs, strict=True)):
             starts = self._starts[row]
-            if saying.heard:
+            if sample.received:
                 starts.update((job, self.now) for job in starts if math.isinf(starts[job]))
             if some:
                 self._starts[row] = {job: starts.get(job, math.inf) for job in some}
@@ -60,17 +60,17 @@ class SharedFeed(Feed):
     ),
     st.lists(st.tuples(st.integers(1, 60), st.sampled_from(KINDS)), min_size=1, max_size=5),
 )
-def test_a_window_has_the_samples_since_the_job_began_that_a_device_counts_to(
+def test_a_window_has_the_samples_since_the_start_of_the_job_that_a_device_counts_to(
     ticks: list[tuple[tuple[tuple[float, bool, list[str]], ...], float]],
-    asked: list[tuple[int, WindowKind]],
+    requested: list[tuple[int, WindowKind]],
 ) -> None:
     feed = SharedFeed(2)
     windows = [
-        feed.windows.request(POWER, seconds, kind, 0.25, of_job=True) for seconds, kind in asked
+        feed.windows.request(POWER, seconds, kind, 0.25, of_job=True) for seconds, kind in requested
     ]
     for rows, after_s in ticks:
-        sayings = [Saying(value, heard=heard) for value, heard, _ in rows]
-        feed.play(sayings, [jobs for _, _, jobs in rows], after_s)
+        samples = [Sample(value, received=received) for value, received, _ in rows]
+        feed.play(samples, [jobs for _, _, jobs in rows], after_s)
         for window in windows:
             list(window.prepare())
         check(feed, windows)
@@ -81,10 +81,10 @@ def test_a_job_that_goes_on_keeps_its_past_when_another_has_come_and_gone() -> N
     window = feed.windows.request(POWER, 60, "max", of_job=True)
     growth = feed.windows.request(ECC, 60, "increase", of_job=True)
     for second in range(100):
-        feed.play([Saying(float(second))], ["b"])
-    feed.play([Saying(100.0)], [["a", "b"]])
+        feed.play([Sample(float(second))], ["b"])
+    feed.play([Sample(100.0)], [["a", "b"]])
     assert math.isnan(window.value()[0]), "a has no sample yet, and the device counts to it"
-    feed.play([Saying(1.0)], [["b"]])
+    feed.play([Sample(1.0)], [["b"]])
     assert (window.value()[0], growth.coverage()[0]) == (100.0, 1.0)
 
 
@@ -92,25 +92,25 @@ def test_a_job_that_came_while_another_ran_has_its_past_when_that_ends() -> None
     feed = SharedFeed(1)
     window = feed.windows.request(POWER, 60, "max", of_job=True)
     for second in range(100):
-        feed.play([Saying(1000.0 - second)], ["a"])
+        feed.play([Sample(1000.0 - second)], ["a"])
     for second in range(50):
-        feed.play([Saying(float(second))], [["a", "b"]])
-    feed.play([Saying(0.0)], [["b"]])
+        feed.play([Sample(float(second))], [["a", "b"]])
+    feed.play([Sample(0.0)], [["b"]])
     assert window.value()[0] == 49.0
 
 
-def test_a_job_that_comes_again_has_begun_anew() -> None:
+def test_a_job_that_comes_again_has_started_over() -> None:
     feed = SharedFeed(1)
     window = feed.windows.request(POWER, 60, "max", of_job=True)
     for second in range(100):
-        feed.play([Saying(float(second))], [["a", "b"]])
-    feed.play([Saying(100.0)], [["b"]])
+        feed.play([Sample(float(second))], [["a", "b"]])
+    feed.play([Sample(100.0)], [["b"]])
     assert window.value()[0] == 100.0
-    feed.play([Saying(100.0)], [["a", "b"]])
+    feed.play([Sample(100.0)], [["a", "b"]])
     assert math.isnan(window.value()[0])
 
 
-def test_jobs_that_share_a_row_are_told_apart_by_name() -> None:
+def test_jobs_that_share_a_row_are_distinguished_by_name() -> None:
     jobs = RowJobs()
 
     def bring(*names: str) -> tuple[int, list[int]]:

@@ -60,7 +60,7 @@ def test_what_the_manager_says_counts_more_than_the_sections_label(
     asyncio.run(main())
 
 
-def test_a_key_that_may_not_ask_is_told_and_the_nodes_are_followed(
+def test_a_key_without_permission_is_reported_and_the_nodes_are_followed(
     stand_in: StandInCluster,
 ) -> None:
     async def main() -> None:

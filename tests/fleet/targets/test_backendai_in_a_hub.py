@@ -119,7 +119,7 @@ def test_both_pages_of_a_node_are_one_and_a_session_is_one_job(tmp_path: Path) -
     asyncio.run(main())
 
 
-def test_a_node_without_our_agent_has_what_the_platform_tells(tmp_path: Path) -> None:
+def test_a_node_without_our_agent_has_what_the_platform_reports(tmp_path: Path) -> None:
     async def main() -> None:
         async with cluster({"i-gpu1": page("i-gpu1", 2)}) as url, hub() as running:
             section = {"url": f"{url}/targets/i-gpu1", "agent_port": None}

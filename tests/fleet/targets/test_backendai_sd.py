@@ -121,38 +121,38 @@ def test_labels_are_the_sections_and_the_sites() -> None:
 def test_a_worker_more_of_an_agent_is_no_second_target() -> None:
     """26.1 lists each of them."""
     again = service("agent", "agent-i-gpu1", "10.0.0.11:6003", service_id="9b69795f")
-    found, said = notes(Served(FIRST, again), agent_port=None)
-    assert ([target.node for target in found], said) == (["i-gpu1"], {})
+    found, refused = notes(Served(FIRST, again), agent_port=None)
+    assert ([target.node for target in found], refused) == (["i-gpu1"], {})
 
 
-def test_agents_of_one_address_are_told_and_not_followed() -> None:
+def test_agents_of_one_address_are_reported_and_not_followed() -> None:
     """The page behind it is of one of them, and nobody knows of which."""
     twin = service("agent", "agent-i-gpu3", "10.0.0.11:6003")
-    found, said = notes(Served(FIRST, SECOND, twin), agent_port=None)
+    found, refused = notes(Served(FIRST, SECOND, twin), agent_port=None)
     assert [target.node for target in found] == ["i-gpu2"]
-    (text,) = said.values()
+    (text,) = refused.values()
     assert text.startswith("agents i-gpu1, i-gpu3 announce an address that is not theirs alone")
     assert "10.0.0.11:6003" in text
     assert "announce-addr" in text
 
 
-def test_the_address_of_an_agent_without_one_is_told() -> None:
+def test_the_address_of_an_agent_without_one_is_reported() -> None:
     """All agents have it, and 26.9 lists one of them."""
     unset = service("agent", "agent-i-gpu4", "host.docker.internal:6003")
-    found, said = notes(Served(unset, SECOND), agent_port=None)
+    found, refused = notes(Served(unset, SECOND), agent_port=None)
     assert [target.node for target in found] == ["i-gpu2"]
-    (text,) = said.values()
+    (text,) = refused.values()
     assert "i-gpu4" in text
 
 
 def test_many_agents_of_one_address_are_counted() -> None:
     twins = [service("agent", f"agent-i-gpu{at}", "10.0.0.11:6003") for at in range(1, 6)]
-    found, said = notes(Served(*twins))
+    found, refused = notes(Served(*twins))
     assert found == []
-    assert "i-gpu1, i-gpu2, i-gpu3 and 2 more" in next(iter(said.values()))
+    assert "i-gpu1, i-gpu2, i-gpu3 and 2 more" in next(iter(refused.values()))
 
 
-def test_what_was_told_is_over_when_the_addresses_are_set() -> None:
+def test_what_was_pending_is_over_when_the_addresses_are_set() -> None:
     served = Served(service("agent", "agent-i-gpu1", "host.docker.internal:6003"))
 
     async def main() -> None:
@@ -168,7 +168,7 @@ def test_what_was_told_is_over_when_the_addresses_are_set() -> None:
     asyncio.run(main())
 
 
-def test_an_answer_that_is_refused_changes_nothing_that_was_told() -> None:
+def test_an_answer_that_is_refused_changes_nothing_that_was_reported() -> None:
     """Also where it would have more to tell."""
     served = Served(FIRST)
 
@@ -290,7 +290,7 @@ def test_a_page_of_more_agents_than_a_fleet_has_is_refused() -> None:
 
 def test_a_name_in_a_note_is_short_and_printable() -> None:
     names = ("agent-\x1b[2J" + "x" * 100_000, "agent-i-gpu1")
-    _, said = notes(Served(*(service("agent", name, "10.0.0.11:6003") for name in names)))
-    (text,) = said.values()
+    _, refused = notes(Served(*(service("agent", name, "10.0.0.11:6003") for name in names)))
+    (text,) = refused.values()
     assert text.isprintable()
     assert len(text) < 1000

@@ -63,7 +63,7 @@ def test_every_discovery_is_configured(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "says"),
+    ("text", "line", "message"),
     [
         ("targets:\n  static: ['n1', 'n[2-1]']", 2, "targets.static.*backwards"),
         ("targets:\n  http:\n  - url: ftp://x", 3, r"targets.http\[0\].url.*http://"),
@@ -126,13 +126,15 @@ def test_every_discovery_is_configured(tmp_path: Path) -> None:
         ("\nstate:\n  stale_after: 40s", 3, "state: slow_after"),
     ],
 )
-def test_a_mistake_names_line_key_and_mend(tmp_path: Path, text: str, line: int, says: str) -> None:
-    with pytest.raises(ConfigError, match=says) as caught:
+def test_a_mistake_names_line_key_and_mend(
+    tmp_path: Path, text: str, line: int, message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message) as caught:
         load(tmp_path, text + "\n")
     assert f"hub.yaml:{line}: " in str(caught.value)
 
 
-def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
+def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         load(tmp_path, "targets:\n  http: [ftp://a, ftp://b]\nmerge: {precedence: x}\n")
     assert len(str(caught.value).splitlines()) == 3

@@ -48,7 +48,7 @@ class Zone:
         self.rcode = dns.rcode.NOERROR
         self.silent = False
         self.babbles = False
-        self.asked: list[str] = []
+        self.queries: list[str] = []
 
     def set(self, name: str, kind: str, *values: str) -> None:
         self.records[name, kind] = list(values)
@@ -57,7 +57,7 @@ class Zone:
         """The answer to a query, cut with the flag TC when it is longer than `most` bytes."""
         query = dns.message.from_wire(data)
         name, kind = query.question[0].name, dns.rdatatype.to_text(query.question[0].rdtype)
-        self.asked.append(f"{how} {kind}")
+        self.queries.append(f"{how} {kind}")
         if self.silent:
             return None
         if self.babbles:
@@ -95,10 +95,10 @@ def _on_one_port(
 def name_server(zone: Zone) -> Iterator[str]:
     class Udp(socketserver.BaseRequestHandler):
         def handle(self) -> None:
-            data, place = self.request
+            data, sock = self.request
             wire = zone.answer(data, 512, "udp")
             if wire is not None:
-                place.sendto(wire, self.client_address)
+                sock.sendto(wire, self.client_address)
 
     class Tcp(socketserver.StreamRequestHandler):
         def handle(self) -> None:
@@ -122,8 +122,8 @@ def name_server(zone: Zone) -> Iterator[str]:
 
 
 def targets(server: str, *names: str, rules: Rules | None = None, **given: Any) -> DnsTargets:
-    asked = {"names": names, "nameservers": (server,), "timeout_s": PATIENCE_S, **given}
-    return DnsTargets(DnsSd(**asked), rules or Rules())
+    settings = {"names": names, "nameservers": (server,), "timeout_s": PATIENCE_S, **given}
+    return DnsTargets(DnsSd(**settings), rules or Rules())
 
 
 def test_every_address_of_a_name_is_a_target() -> None:
@@ -158,12 +158,12 @@ def test_a_service_brings_hosts_and_ports() -> None:
         ]
 
 
-def test_an_answer_too_long_for_a_datagram_is_asked_for_again() -> None:
+def test_an_answer_too_long_for_a_datagram_is_requested_again() -> None:
     zone = Zone()
     zone.set("many.example", "A", *(f"10.0.{n // 250}.{n % 250 + 1}" for n in range(1000)))
     with name_server(zone) as server:
         assert len(targets(server, "many.example").poll()) == 1000
-    assert "tcp A" in zone.asked
+    assert "tcp A" in zone.queries
 
 
 def _refuse(zone: Zone) -> None:

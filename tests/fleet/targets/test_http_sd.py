@@ -77,10 +77,10 @@ def test_groups_become_targets_with_their_labels() -> None:
                 first, _, third = sorted(one.targets, key=lambda target: target.node)
         assert (first.node, first.labels) == ("n1", {"rack": "r1", "pool": "a", "site": "s"})
         assert (third.address, third.labels) == ("n3:9400", {"pool": "none", "site": "s"})
-        asked = answer.requests[0]
-        assert asked["X-Prometheus-Refresh-Interval-Seconds"] == "0.02"
-        assert asked["Accept"] == "application/json"
-        assert "Authorization" not in asked
+        request = answer.requests[0]
+        assert request["X-Prometheus-Refresh-Interval-Seconds"] == "0.02"
+        assert request["Accept"] == "application/json"
+        assert "Authorization" not in request
 
     asyncio.run(main())
 

@@ -40,7 +40,7 @@ def test_hubs_are_named_and_have_credentials_of_their_own(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("hubs", "says"),
+    ("hubs", "message"),
     [
         ("['http://me:word@hub1']", r"hub.yaml:1: targets.hubs\[0\].url: 'hub1': no credentials"),
         ("['ftp://hub1']", r"targets.hubs\[0\].url: .*the scheme is http or https"),
@@ -64,8 +64,10 @@ def test_hubs_are_named_and_have_credentials_of_their_own(tmp_path: Path) -> Non
         ),
     ],
 )
-def test_a_mistake_names_file_line_key_and_the_mend(tmp_path: Path, hubs: str, says: str) -> None:
-    with pytest.raises(ConfigError, match=says):
+def test_a_mistake_names_file_line_key_and_the_mend(
+    tmp_path: Path, hubs: str, message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
         settings_of(tmp_path, f"targets: {{hubs: {hubs}}}\n")
 
 

@@ -22,11 +22,11 @@ def test_labels_of_a_discovery_reach_the_api_and_stay(tmp_path: Path) -> None:
     file = tmp_path / "hub.yaml"
 
     async def main() -> None:
-        async with agent() as one, peer(handle) as place, hub() as running:
+        async with agent() as one, peer(handle) as address, hub() as running:
             labels = {"node": "n1", "rack": "r7", "job": "j", "datacenter": "east"}
             answers.append(json.dumps([{"targets": [one.address], "labels": labels}]).encode())
             file.write_text(
-                f"targets:\n  http: {{url: 'http://{place}/', refresh_interval: 1s}}\n"
+                f"targets:\n  http: {{url: 'http://{address}/', refresh_interval: 1s}}\n"
                 "  rename_labels: {datacenter: pool}\n"
             )
             await read_again(running.server, lambda: effective(file))

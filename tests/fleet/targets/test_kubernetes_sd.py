@@ -175,9 +175,9 @@ def test_labels_of_nodes_are_joined_in(account: Account) -> None:
         ) as (one, _):
             await one.until(lambda: len(one.targets) == 2)
             first, second = sorted(one.targets, key=lambda target: target.node)
-            standing = {"namespace": "monitoring", "site": "s"}
-            assert first.labels == {**standing, "pod": "a1", "rack": "r1", "class": "gold"}
-            assert second.labels == {**standing, "pod": "a2"}
+            static = {"namespace": "monitoring", "site": "s"}
+            assert first.labels == {**static, "pod": "a1", "rack": "r1", "class": "gold"}
+            assert second.labels == {**static, "pod": "a2"}
             await cluster.put("nodes", node("n2", cloud__example_pool="p"))
             await one.until(lambda: any(target.labels.get("pool") for target in one.targets))
         assert any("PartialObjectMetadataList" in accept for accept in cluster.accepts)

@@ -52,7 +52,7 @@ def way(server: RealCluster, **given: Any) -> KubernetesTargets:
     return KubernetesTargets(settings, Rules())
 
 
-async def _place(server: RealCluster, one: dict[str, Any]) -> None:
+async def _create(server: RealCluster, one: dict[str, Any]) -> None:
     """A pod as the scheduler and the kubelet would leave it."""
     name = one["metadata"]["name"]
     made = await server.ask("POST", PODS, _bare(one))
@@ -79,12 +79,12 @@ def _names(one: Finding) -> list[str]:
     return sorted(target.node for target in one.targets)
 
 
-def test_a_real_server_tells_of_pods_nodes_and_endpoints(server: RealCluster) -> None:
+def test_a_real_server_lists_pods_nodes_and_endpoints(server: RealCluster) -> None:
     async def main() -> None:
         await _prepare(server)
         for number in (1, 2, 3):
-            await _place(server, pod(f"a{number}", f"10.1.0.{number}", f"n{number}"))
-        await _place(server, pod("other", "10.1.0.9", "n9", app="other"))
+            await _create(server, pod(f"a{number}", f"10.1.0.{number}", f"n{number}"))
+        await _create(server, pod("other", "10.1.0.9", "n9", app="other"))
         pods = way(
             server,
             label_selector="app=accelwatch",
@@ -94,7 +94,7 @@ def test_a_real_server_tells_of_pods_nodes_and_endpoints(server: RealCluster) ->
             await one.until(lambda: _names(one) == ["n1", "n2", "n3"])
             racks = {target.node: target.labels.get("rack") for target in one.targets}
             assert racks == {"n1": "r1", "n2": "r2", "n3": None}
-            await _place(server, pod("a4", "10.1.0.4", "n4"))
+            await _create(server, pod("a4", "10.1.0.4", "n4"))
             await one.until(lambda: "n4" in _names(one))
             await server.ask("DELETE", f"{PODS}/a1?gracePeriodSeconds=0")
             await one.until(lambda: _names(one) == ["n2", "n3", "n4"])
@@ -105,7 +105,7 @@ def test_a_real_server_tells_of_pods_nodes_and_endpoints(server: RealCluster) ->
             await one.until(lambda: bool(pods.kept.complaints))
             assert _names(one) == ["n2", "n3", "n4"]
             server.servers.start_api_server()
-            await _place(server, pod("a5", "10.1.0.5", "n5"))
+            await _create(server, pod("a5", "10.1.0.5", "n5"))
             await one.until(lambda: _names(one) == ["n2", "n3", "n4", "n5"])
             assert not pods.kept.complaints
         await _endpoints(server)
@@ -128,7 +128,7 @@ async def _endpoints(server: RealCluster) -> None:
         await one.until(lambda: not one.targets)
 
 
-def test_what_is_not_permitted_is_told(server: RealCluster) -> None:
+def test_what_is_not_permitted_is_reported(server: RealCluster) -> None:
     async def main() -> None:
         pods = way(server)
         async with finding(pods) as one:

@@ -39,7 +39,7 @@ def test_reservations_for_maintenance_are_windows() -> None:
     assert windows_of("No reservations in the system\n") == []
 
 
-def test_the_place_that_we_hold_for_a_job_is_no_maintenance() -> None:
+def test_the_reservation_that_we_hold_for_a_job_is_no_maintenance() -> None:
     assert windows_of(BIOS.replace("=bios", "=accelwatch-inc-7-42")) == []
 
 
@@ -55,7 +55,7 @@ def test_what_cannot_be_read_is_refused(before: str, after: str) -> None:
         windows_of(BIOS.replace(before, after))
 
 
-def test_a_real_controller_tells_them() -> None:
+def test_a_real_controller_lists_them() -> None:
     with tempfile.TemporaryDirectory(prefix="slurm") as name, slurm_cluster(Path(name)) as slurm:
         settings = SlurmSd(slurm_conf=str(slurm.conf))
         assert reservations(settings) == []
@@ -73,10 +73,10 @@ class Cluster:
 
     def __init__(self) -> None:
         self.answer: list[Maintenance] | UsageError = []
-        self.asked = 0
+        self.queries = 0
 
     def __call__(self, _: SlurmSd) -> list[Maintenance]:
-        self.asked += 1
+        self.queries += 1
         if isinstance(self.answer, UsageError):
             raise self.answer
         return self.answer
@@ -93,18 +93,18 @@ def test_a_cluster_that_does_not_answer_keeps_its_windows(
     async def scenario() -> None:
         cluster.answer = windows_of(BIOS)
         await slurm.poll()
-        assert cluster.asked == 0, "nobody judges"
+        assert cluster.queries == 0, "nobody judges"
         judging.append(incident_store)
         assert await slurm.poll() == sections
-        assert cluster.asked == 1, "two sections, one cluster"
+        assert cluster.queries == 1, "two sections, one cluster"
         assert [window.id for window in incident_store.muting.windows] == ["slurm:bios"]
         cluster.answer = UsageError("scontrol ended with 1: no contact")
         with caplog.at_level(logging.ERROR):
             await slurm.poll()
             await slurm.poll()
         assert [window.id for window in incident_store.muting.windows] == ["slurm:bios"]
-        (told,) = caplog.messages
-        assert "no contact" in told
+        (message,) = caplog.messages
+        assert "no contact" in message
         cluster.answer = []
         await slurm.poll()
         assert incident_store.muting.windows == []

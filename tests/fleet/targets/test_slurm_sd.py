@@ -227,7 +227,7 @@ def test_a_scontrol_that_fails_keeps_the_targets(
     assert way.kept.complaints
 
 
-def test_a_scontrol_without_json_is_asked_for_text(tmp_path: Path) -> None:
+def test_a_scontrol_without_json_is_read_as_text(tmp_path: Path) -> None:
     script = (
         'case "$*" in *--json*) echo "scontrol: unrecognized option" >&2; exit 1;; esac\n'
         f"cat <<'END'\n{TEXT}END"

@@ -19,13 +19,13 @@ class GivenTargets:
 
     def __init__(self) -> None:
         self.kept = TargetCache()
-        self.begun = 0
+        self.starts = 0
         self.ended = 0
         self._publish: Publish | None = None
         self._targets: Sequence[Target] | None = None
 
     async def run(self, publish: Publish) -> None:
-        self.begun += 1
+        self.starts += 1
         self._publish = publish
         if self._targets is not None:
             publish(self._targets)
@@ -34,7 +34,7 @@ class GivenTargets:
         finally:
             self.ended += 1
 
-    def tell(self, *texts: str) -> None:
+    def update(self, *texts: str) -> None:
         self._targets = targets_of(texts)
         if self._publish is not None:
             self._publish(self._targets)
@@ -80,12 +80,12 @@ def watching(main: Callable[[Applied], object], patience_s: float = 5.0) -> None
 def test_the_first_list_waits_for_all_but_not_for_ever() -> None:
     async def main(applied: Applied) -> None:
         quick, hanging = GivenTargets(), GivenTargets()
-        quick.tell("q:1")
+        quick.update("q:1")
         applied.watch.set(targets_of(["s:1"]), {"q": lambda: quick, "h": lambda: hanging})
         await applied.until("s", "q")
-        quick.tell("q:1", "q2:1")
+        quick.update("q:1", "q2:1")
         await applied.until("s", "q", "q2")
-        hanging.tell("h:1")
+        hanging.update("h:1")
         await applied.until("s", "q", "q2", "h")
 
     watching(main, patience_s=0.05)
@@ -94,7 +94,7 @@ def test_the_first_list_waits_for_all_but_not_for_ever() -> None:
 def test_a_discovery_that_breaks_costs_no_other(caplog: pytest.LogCaptureFixture) -> None:
     async def main(applied: Applied) -> None:
         good = GivenTargets()
-        good.tell("g:1")
+        good.update("g:1")
         named = 'http {"url":"http://sd/x?key=hunter2"}'
         applied.watch.set((), {named: Broken, "g": lambda: good})
         await applied.until("g")
@@ -118,15 +118,15 @@ class BreaksLater:
 
 
 @pytest.mark.parametrize(("way", "nodes"), [(Broken, ("s",)), (BreaksLater, ("s", "a"))])
-def test_a_discovery_that_breaks_is_told_and_does_not_work(
+def test_a_discovery_that_breaks_is_reported_and_does_not_work(
     way: Callable[[], Discoverer], nodes: tuple[str, ...]
 ) -> None:
     async def main(applied: Applied) -> None:
         applied.watch.set(targets_of(["s:1"]), {'files {"url":"hunter2"}': way})
         await applied.until(*nodes)
-        (told,) = applied.watch.problems()
-        assert told.startswith("discovery files: failed by a bug in accelwatch (RuntimeError)")
-        assert "hunter2" not in told
+        (problem,) = applied.watch.problems()
+        assert problem.startswith("discovery files: failed by a bug in accelwatch (RuntimeError)")
+        assert "hunter2" not in problem
         assert not applied.watch.status()["files"].works
         applied.watch.set(targets_of(["s:1"]), {})
         assert applied.watch.problems() == ()
@@ -134,10 +134,10 @@ def test_a_discovery_that_breaks_is_told_and_does_not_work(
     watching(main, patience_s=0.05)
 
 
-def test_a_discovery_that_works_again_is_told_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_discovery_that_works_again_is_reported_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "_AGAIN_S", 0.01)
     good = GivenTargets()
-    good.tell("g:1")
+    good.update("g:1")
     turns: list[Callable[[], Discoverer]] = [lambda: good, Broken, Broken]
 
     def make() -> Discoverer:
@@ -154,26 +154,26 @@ def test_a_discovery_that_works_again_is_told_no_more(monkeypatch: pytest.Monkey
 def test_a_discovery_that_stays_keeps_what_it_knows() -> None:
     async def main(applied: Applied) -> None:
         stays, goes, comes = GivenTargets(), GivenTargets(), GivenTargets()
-        stays.tell("a:1")
-        goes.tell("b:1")
+        stays.update("a:1")
+        goes.update("b:1")
         ways: dict[str, Callable[[], Discoverer]] = {"stays": lambda: stays, "goes": lambda: goes}
         applied.watch.set((), ways)
         await applied.until("a", "b")
         applied.watch.set(targets_of(["s:1"]), {"stays": lambda: stays, "comes": lambda: comes})
         await asyncio.sleep(0.05)
         assert applied.nodes == ["a", "b"]  # until the new one has answered
-        comes.tell("c:1")
+        comes.update("c:1")
         await applied.until("s", "a", "c")
-        assert (stays.begun, stays.ended, goes.ended) == (1, 0, 1)
+        assert (stays.starts, stays.ended, goes.ended) == (1, 0, 1)
 
     watching(main)
 
 
-def test_it_is_told_how_each_kind_does() -> None:
+def test_the_status_of_each_kind_is_reported() -> None:
     async def main(applied: Applied) -> None:
         one, two, three = GivenTargets(), GivenTargets(), GivenTargets()
         for way, text in ((one, "a:1"), (two, "b:[1-2]"), (three, "c:1")):
-            way.tell(text)
+            way.update(text)
         ways: dict[str, Callable[[], Discoverer]] = {
             "dns 1": lambda: one,
             "dns 2": lambda: two,
@@ -183,8 +183,8 @@ def test_it_is_told_how_each_kind_does() -> None:
         applied.watch.set((), ways)
         await applied.until("a", "b", "b", "c")
         two.kept.refuse("b", "no answer")
-        told = applied.watch.status()
-        assert {kind: (one.works, one.targets) for kind, one in told.items()} == {
+        status = applied.watch.status()
+        assert {kind: (one.works, one.targets) for kind, one in status.items()} == {
             "dns": (False, 3),
             "slurm": (True, 1),
             "http": (False, 0),
@@ -193,21 +193,21 @@ def test_it_is_told_how_each_kind_does() -> None:
     watching(main, patience_s=0.05)
 
 
-def test_what_fails_or_cannot_begin_is_told_shortly() -> None:
+def test_what_fails_or_cannot_start_is_reported_briefly() -> None:
     def unbegun() -> Discoverer:
         raise UsageError("no cluster here")
 
     async def main(applied: Applied) -> None:
         files = GivenTargets()
-        files.tell("a:1")
+        files.update("a:1")
         for index in range(9):
             files.kept.refuse(f"f{index}", f"f{index}: cannot be read")
         files.kept.refuse("f9", "no name server")
         applied.watch.set((), {"kubernetes": unbegun, "files": lambda: files})
         await applied.until("a")
-        told = applied.watch.problems()
-        assert told[:2] == ("no cluster here", "f0: cannot be read")
-        assert told[8:] == ("3 more discoveries fail",)
+        problems = applied.watch.problems()
+        assert problems[:2] == ("no cluster here", "f0: cannot be read")
+        assert problems[8:] == ("3 more discoveries fail",)
         for index in range(9):
             files.kept.update(f"f{index}", [])
         assert applied.watch.problems() == ("no cluster here", "f9: no name server")
@@ -251,10 +251,10 @@ def test_who_has_not_answered_is_known_until_the_answer_is_applied() -> None:
         )
         assert applied.watch.unanswered() == ("http", "dns")
         running = asyncio.create_task(applied.watch.run())
-        quick.tell("a:1")
+        quick.update("a:1")
         await applied.until("a")
         assert applied.watch.unanswered() == ("http",)
-        slow.tell("b:1")
+        slow.update("b:1")
         assert "http" in applied.watch.unanswered()
         await applied.until("a", "b")
         assert applied.watch.unanswered() == ()

@@ -73,12 +73,12 @@ def test_equal_names_in_two_clusters_are_two_nodes_where_that_is_wanted(start_hu
     asyncio.run(main())
 
 
-def test_the_samples_of_a_node_are_asked_for_by_its_name_in_its_cluster() -> None:
+def test_the_samples_of_a_node_are_queried_by_its_name_in_its_cluster() -> None:
     placing = SeriesResolver(Store(cluster_in_name=True, replica_labels=()))
-    placed = placing.resolve({"__name__": "x", "node": "n1", "cluster": "a", **SAME})
-    assert placed.origin == Origin(("dcgm", "10.0.0.5:9400", "a"), "a/n1")
-    asked = placing.matchers(placed.origin, placed.node_label)
-    assert asked == 'job="dcgm",instance="10.0.0.5:9400",cluster="a",node="n1"'
+    located = placing.resolve({"__name__": "x", "node": "n1", "cluster": "a", **SAME})
+    assert located.origin == Origin(("dcgm", "10.0.0.5:9400", "a"), "a/n1")
+    matchers = placing.matchers(located.origin, located.node_label)
+    assert matchers == 'job="dcgm",instance="10.0.0.5:9400",cluster="a",node="n1"'
     without = SeriesResolver(Store(cluster_label="", cluster_in_name=True, replica_labels=()))
     assert without.resolve({"node": "n1", "cluster": "a", **SAME}).origin.node == "n1"
 

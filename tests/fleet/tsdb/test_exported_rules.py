@@ -120,7 +120,11 @@ def test_a_real_prometheus_fires_for_the_same_devices(
                             await asyncio.sleep(0.2)
                             theirs, ours = await of_prometheus(store), of_hub(running, names)
                 except TimeoutError:
-                    told = f"theirs {sorted(theirs ^ EXPECTED)}, ours {sorted(ours ^ EXPECTED)}"
-                    raise AssertionError(f"what differs from what is expected: {told}") from None
+                    difference = (
+                        f"theirs {sorted(theirs ^ EXPECTED)}, ours {sorted(ours ^ EXPECTED)}"
+                    )
+                    raise AssertionError(
+                        f"what differs from what is expected: {difference}"
+                    ) from None
 
     asyncio.run(main())

@@ -33,16 +33,16 @@ def test_a_store_becomes_an_archive(
             await store.until(
                 "count(up == 1)", lambda found: bool(found) and found[0]["value"][1] == "4"
             )
-            began = time.time()
+            start = time.time()
             await asyncio.sleep(3)
-            told: list[float] = []
+            progress: list[float] = []
             export = Export(Store(url=store.url), 1.0)
             end = math.ceil(time.time())
-            done = await export.run(tmp_path / "a", began, end, told.append)
-            assert told[-1] == end
+            done = await export.run(tmp_path / "a", start, end, progress.append)
+            assert progress[-1] == end
             assert done.samples > 0
             if kind == "prometheus":
-                await _by_the_command(store.url, began, end, tmp_path)
+                await _by_the_command(store.url, start, end, tmp_path)
 
     asyncio.run(main())
     found = summary(tmp_path / "a")
@@ -54,11 +54,11 @@ def test_a_store_becomes_an_archive(
     assert [finding for finding in check(tmp_path / "a") if finding.mistake] == []
 
 
-async def _by_the_command(url: str, begin: float, end: float, folder: Path) -> None:
+async def _by_the_command(url: str, start: float, end: float, folder: Path) -> None:
     """The same archive, and what rules say of it."""
     secret = folder / "password"
     secret.write_text("open sesame", encoding="utf-8")
-    span = ["--from", f"{begin:.0f}", "--to", f"{end:.0f}", "--interval", "1s"]
+    span = ["--from", f"{start:.0f}", "--to", f"{end:.0f}", "--interval", "1s"]
     shown = ["--user", "amy", "--password-file", str(secret)]
     export = ["history", "export", "--prometheus", url, "-o", str(folder / "b"), *span, *shown]
     result = await asyncio.to_thread(CliRunner().invoke, build(), export)
@@ -68,7 +68,7 @@ async def _by_the_command(url: str, begin: float, end: float, folder: Path) -> N
     half = ["history", "export", "--prometheus", url, "-o", str(folder / "c"), *span, *shown[:2]]
     result = await asyncio.to_thread(CliRunner().invoke, build(), half)
     assert "--user goes with --password-file" in str(result.exception or result.output)
-    asked = ["rules", "backtest", "--prometheus", url, *span, "-p", "host"]
-    result = await asyncio.to_thread(CliRunner().invoke, build(), asked)
+    command = ["rules", "backtest", "--prometheus", url, *span, "-p", "host"]
+    result = await asyncio.to_thread(CliRunner().invoke, build(), command)
     assert result.exit_code == 0, result.output
     assert result.stdout == ""

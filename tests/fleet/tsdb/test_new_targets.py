@@ -26,7 +26,7 @@ async def reading() -> AsyncIterator[tuple[FakeStore, StoreReader]]:
             await client.close()
 
 
-def comes_when_asked(store: FakeStore, part: str, *, up: bool = True) -> None:
+def appears_when_queried(store: FakeStore, part: str, *, up: bool = True) -> None:
     """Has a target scraped for the first time just before a request of this kind is answered."""
 
     def hook(path: str, form: dict[str, str]) -> web.Response | None:
@@ -39,35 +39,35 @@ def comes_when_asked(store: FakeStore, part: str, *, up: bool = True) -> None:
     store.fail = hook
 
 
-def test_a_target_that_comes_between_the_queries_is_told_by_the_next_read() -> None:
+def test_a_target_that_comes_between_the_queries_is_reported_by_the_next_read() -> None:
     async def main() -> None:
         async with reading() as (store, reader):
-            comes_when_asked(store, "/values")
+            appears_when_queried(store, "/values")
             assert (await reader.read()).scrapes == ()
-            (told,) = (await reader.read()).scrapes
-            assert (told.origin.node, told.labels["rack"]) == ("n1", "r1")
+            (scrape,) = (await reader.read()).scrapes
+            assert (scrape.origin.node, scrape.labels["rack"]) == ("n1", "r1")
 
     asyncio.run(main())
 
 
-def test_a_target_that_was_there_before_is_told_at_once() -> None:
+def test_a_target_that_was_there_before_is_reported_at_once() -> None:
     async def main() -> None:
         async with reading() as (store, reader):
-            comes_when_asked(store, "up")
+            appears_when_queried(store, "up")
             assert len((await reader.read()).scrapes) == 1
 
     asyncio.run(main())
 
 
-def test_samples_without_any_target_are_told_at_once_and_again() -> None:
+def test_samples_without_any_target_are_reported_at_once_and_again() -> None:
     """What was written to the store has no `up`."""
 
     async def main() -> None:
         async with reading() as (store, reader):
-            comes_when_asked(store, "up", up=False)
+            appears_when_queried(store, "up", up=False)
             assert [len((await reader.read()).scrapes) for _ in range(3)] == [1, 1, 1]
-            asked = [form["query"] for path, form, _ in store.asked if path.endswith("/query")]
-            assert sum('"up"' in query for query in asked) == 1 + 3
+            queries = [form["query"] for path, form, _ in store.asked if path.endswith("/query")]
+            assert sum('"up"' in query for query in queries) == 1 + 3
 
     asyncio.run(main())
 
@@ -75,7 +75,7 @@ def test_samples_without_any_target_are_told_at_once_and_again() -> None:
 def test_a_store_that_fails_meanwhile_is_believed_by_the_next_read() -> None:
     async def main() -> None:
         async with reading() as (store, reader):
-            comes_when_asked(store, "/values")
+            appears_when_queried(store, "/values")
             hook = store.fail
 
             def refuse(path: str, form: dict[str, str]) -> web.Response | None:

@@ -13,7 +13,7 @@ from accelwatch.fleet.tsdb.settings import Store
 from accelwatch.schema.metrics import Series
 from support.fleet.hub_peers import Running
 
-STANDING: tuple[Series, ...] = (
+STATIC: tuple[Series, ...] = (
     ("memory_size_bytes",),
     ("power_limit_watts", "enforced"),
     ("ecc_errors_total", "uncorrected"),
@@ -32,7 +32,7 @@ def seen(running: Running) -> dict[str, dict[str, dict[object, object]]]:
                 "state": held.state,
                 "model": held.device.model,
                 "index": held.device.index,
-                **{series: held.number(series) for series in STANDING},
+                **{series: held.number(series) for series in STATIC},
             }
             for held in sorted(node.devices.values(), key=lambda one: one.device.index)
         }
@@ -49,7 +49,7 @@ async def whole(running: Running, nodes: int, devices: int) -> None:
 
 
 @pytest.mark.parametrize("kind", ["prometheus", "victoria"])
-def test_a_store_tells_what_its_targets_tell(
+def test_a_store_reports_what_its_targets_report(
     stores: Any, start_exporters: Any, start_hub: Any, kind: str
 ) -> None:
     async def main() -> None:
@@ -65,12 +65,15 @@ def test_a_store_tells_what_its_targets_tell(
                 ),
             ):
                 await running_alike(stored, scraping)
-                told = await stored.get("/v1/nodes/n001")
-                assert (told["targets"][0]["mode"], told["labels"]["rack"]) == ("prometheus", "r01")
+                document = await stored.get("/v1/nodes/n001")
+                assert (document["targets"][0]["mode"], document["labels"]["rack"]) == (
+                    "prometheus",
+                    "r01",
+                )
                 await stored.until(lambda: stored.fault("n999") == "connect")
-                told = await stored.get("/v1/nodes/n999")
-                assert (told["state"], told["labels"]["rack"]) == ("never", "r09")
-                assert "up is 0" in told["targets"][0]["fault"]["message"]
+                document = await stored.get("/v1/nodes/n999")
+                assert (document["state"], document["labels"]["rack"]) == ("never", "r09")
+                assert "up is 0" in document["targets"][0]["fault"]["message"]
 
     asyncio.run(main())
 

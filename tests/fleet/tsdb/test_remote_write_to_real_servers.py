@@ -76,10 +76,10 @@ async def _values(store: Any, one: Agent) -> None:
     health = f'accel_health{{uuid="{UUID}",state="ok"}} == 1'
     await store.until(health, lambda found: len(found) == 1)
     await store.until("count(accel_memory_size_bytes) == 8", lambda found: len(found) == 1)
-    told = {f"accel_{key}" for (key, *_) in machines.values(1)}
+    reported = {f"accel_{key}" for (key, *_) in machines.values(1)}
     await store.until(
         'count by (__name__) ({__name__=~"accel_.+"})',
-        lambda found: told <= {row["metric"]["__name__"] for row in found},
+        lambda found: reported <= {row["metric"]["__name__"] for row in found},
     )
 
 
@@ -136,7 +136,7 @@ async def _stopped(server: Any, start_hub: Any, kind: str) -> None:
         telling.cancel()
 
 
-def test_what_the_hub_tells_of_itself_is_written_as_well(stores: Any, start_hub: Any) -> None:
+def test_the_hubs_own_series_are_written_as_well(stores: Any, start_hub: Any) -> None:
     """All families of /metrics but histograms: an alert must fire wherever the series went."""
 
     async def main() -> None:
@@ -151,7 +151,7 @@ def test_what_the_hub_tells_of_itself_is_written_as_well(stores: Any, start_hub:
                 await store.until("accel_fleet_discovery_up == 0", lambda found: len(found) == 1)
                 page = await running.get("/metrics")
                 kinds = dict(re.findall(r"^# TYPE (\S+) (\S+)$", page, re.MULTILINE))
-                told = {
+                reported = {
                     name
                     for name in re.findall(r"^([a-z_]+)[{ ]", page, re.MULTILINE)
                     if kinds.get(name) not in (None, "histogram")
@@ -159,8 +159,8 @@ def test_what_the_hub_tells_of_itself_is_written_as_well(stores: Any, start_hub:
                 query = 'count by (__name__) ({__name__=~"accel_.+",job="accelwatch-hub"})'
                 await store.until(
                     query,
-                    lambda found: told <= {series["metric"]["__name__"] for series in found},
+                    lambda found: reported <= {series["metric"]["__name__"] for series in found},
                 )
-                assert "accel_fleet_discovery_targets" in told
+                assert "accel_fleet_discovery_targets" in reported
 
     asyncio.run(main())

@@ -90,7 +90,7 @@ def test_retry_after_is_kept() -> None:
     asyncio.run(main())
 
 
-def test_a_refused_request_is_counted_and_told_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_refused_request_is_counted_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     async def main() -> None:
         counts = Counts()
         async with fake_store() as store:
@@ -98,15 +98,15 @@ def test_a_refused_request_is_counted_and_told_once(caplog: pytest.LogCaptureFix
             with caplog.at_level(logging.INFO):
                 await queued(store, counts, 1, 2, 3)
         assert (counts.sent, counts.failed, counts.retries) == (10, 20, 0)
-        told = [record.getMessage() for record in caplog.records]
-        assert [text for text in told if "refused" in text] == [
+        messages = [record.getMessage() for record in caplog.records]
+        assert [text for text in messages if "refused" in text] == [
             "remote write is refused code=400: answered 400: no room"
         ]
 
     asyncio.run(main())
 
 
-def test_what_is_refused_is_told_after_waiting_too(caplog: pytest.LogCaptureFixture) -> None:
+def test_what_is_refused_is_reported_after_waiting_too(caplog: pytest.LogCaptureFixture) -> None:
     async def main() -> None:
         async with fake_store() as store:
             store.fail = failing(503, 400, 503, 400)
@@ -114,8 +114,8 @@ def test_what_is_refused_is_told_after_waiting_too(caplog: pytest.LogCaptureFixt
 
     with caplog.at_level(logging.INFO):
         asyncio.run(main())
-    told = [record.getMessage().partition("=")[0] for record in caplog.records]
-    assert [text for text in told if text.startswith("remote write")] == [
+    messages = [record.getMessage().partition("=")[0] for record in caplog.records]
+    assert [text for text in messages if text.startswith("remote write")] == [
         "remote write waits reason",
         "remote write is refused code",
         "remote write goes well again",
@@ -130,10 +130,10 @@ def test_a_node_that_cannot_be_written_costs_no_other(
 ) -> None:
     node = Encoder.node
 
-    def odd(self: Encoder, sent: Any, found: Any, labels: Any, moment: int) -> list[bytes]:
+    def odd(self: Encoder, sent: Any, found: Any, labels: Any, timestamp: int) -> list[bytes]:
         if labels["node"] == "n1":
             raise ValueError("odd")
-        return node(self, sent, found, labels, moment)
+        return node(self, sent, found, labels, timestamp)
 
     async def main() -> None:
         async with fake_store() as store, agent() as one, agent() as other:
@@ -211,8 +211,8 @@ def test_what_is_written_is_what_the_agent_exposes(start_hub: Any) -> None:
 
 
 def _check_samples(samples: list[Any], node: str) -> None:
-    by_name = {labels["__name__"]: (labels, bits, moment) for labels, bits, moment in samples}
-    labels, bits, moment = by_name["accel_power_watts"]
+    by_name = {labels["__name__"]: (labels, bits, timestamp) for labels, bits, timestamp in samples}
+    labels, bits, timestamp = by_name["accel_power_watts"]
     device = machines.device(0)
     assert labels == {
         "__name__": "accel_power_watts",
@@ -227,7 +227,7 @@ def _check_samples(samples: list[Any], node: str) -> None:
         "vendor": "nvidia",
     }
     assert bits == _bits(machines.values(0)[("power_watts",)])
-    assert abs(moment / 1000 - SystemClock().wall()) < 60.0
+    assert abs(timestamp / 1000 - SystemClock().wall()) < 60.0
     job, _, _ = by_name["accel_job_allocation_info"]
     assert (job["job_id"], job["queue"], "partition" in job) == ("7", "batch", True)
     counted = Counter(tuple(sorted(labels.items())) for labels, _, _ in samples)
@@ -238,7 +238,7 @@ def _bits(value: float) -> int:
     return int.from_bytes(struct.pack("<d", value), "little")
 
 
-def test_nothing_is_written_of_a_node_that_tells_nothing_new(start_hub: Any) -> None:
+def test_nothing_is_written_of_a_node_that_reports_nothing_new(start_hub: Any) -> None:
     async def main() -> None:
         async with fake_store() as store, agent() as one:
             write = RemoteWrite(url=f"{store.url}/write", interval_s=0.05, fleet_metrics=False)
@@ -246,9 +246,11 @@ def test_nothing_is_written_of_a_node_that_tells_nothing_new(start_hub: Any) -> 
             async with start_hub(targets=targets, remote_write=write):
                 await soon(lambda: bool(store.written))
                 await asyncio.sleep(0.2)
-                moments = {moment for _, body in store.written for _, _, moment in decoded(body)}
-                told = len(store.written)
-                assert len(moments) == told
+                timestamps = {
+                    timestamp for _, body in store.written for _, _, timestamp in decoded(body)
+                }
+                count = len(store.written)
+                assert len(timestamps) == count
 
     asyncio.run(main())
 
@@ -304,7 +306,7 @@ def test_settings_that_do_not_fit_together() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         ({"headers": {"X-A": " b"}}, "headers.X-A: remove the blanks around the value"),
         ({"headers": {"X-A": "a", "X-B": "b "}}, "headers.X-B: remove the blanks"),
@@ -313,9 +315,9 @@ def test_settings_that_do_not_fit_together() -> None:
     ],
 )
 def test_a_value_that_no_request_can_carry_is_refused_with_its_key(
-    given: dict[str, Any], told: str
+    given: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(ConfigError, match=rf"^prometheus\.{told}"):
+    with pytest.raises(ConfigError, match=rf"^prometheus\.{message}"):
         check_peers(Store(url="http://a:9090", **given), RemoteWrite())
 
 

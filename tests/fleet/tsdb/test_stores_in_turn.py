@@ -95,14 +95,14 @@ def _age(running: Running, node: str) -> float:
 async def _has_history(running: Running, node: str) -> None:
     device = machines.device(1).id
     path = f"/v1/nodes/{node}/history?device={device}&range=30s&step=1s"
-    told: list[float] = []
+    values: list[float] = []
     async with asyncio.timeout(60.0):
-        while not told:
+        while not values:
             found = await running.get(path)
             assert (found["step_s"], len(found["values"]["power_watts"])) == (1, 30)
-            told = [value for value in found["values"]["power_watts"] if value is not None]
+            values = [value for value in found["values"]["power_watts"] if value is not None]
             await asyncio.sleep(0.1)
-    assert set(told) == {machines.values(1)[("power_watts",)]}
+    assert set(values) == {machines.values(1)[("power_watts",)]}
     refused = await running.get(f"/v1/nodes/{node}/history?device={device}&range=9999d", 400)
     assert "range" in refused
 
@@ -112,7 +112,7 @@ def test_prometheus_stores_the_whole_federation(stores: Any, start_hub: Any) -> 
         async with agent() as one, agent(at_second_node()) as two:
             targets = Targets(static=(one.address, two.address), labels={"rack": "r7"})
             async with start_hub(targets=targets, federation=Federation(enabled=True)) as first:
-                place = first.base.removeprefix("http://")
+                address = first.base.removeprefix("http://")
                 await first.devices(one.address, 8)
                 await first.devices(two.address, 3)
                 jobs = [
@@ -120,7 +120,7 @@ def test_prometheus_stores_the_whole_federation(stores: Any, start_hub: Any) -> 
                         "job_name": path.strip("/"),
                         "metrics_path": path,
                         "honor_labels": True,
-                        "static_configs": [{"targets": [place]}],
+                        "static_configs": [{"targets": [address]}],
                     }
                     for path in ("/metrics", "/federate")
                 ]

@@ -263,12 +263,12 @@ def test_prefix_tenant_and_credentials(start_hub: Any, tmp_path: Path) -> None:
             )
             async with start_hub(prometheus=settings) as running:
                 await soon(lambda: devices(running) == {"n1": 1})
-            _check_asked(store)
+            _check_queries(store)
 
     asyncio.run(main())
 
 
-def _check_asked(store: FakeStore) -> None:
+def _check_queries(store: FakeStore) -> None:
     pair = base64.b64encode(b"hub:hunter2").decode()
     for path, form, headers in store.asked:
         assert path.startswith("/prometheus/api/v1/")
@@ -307,7 +307,7 @@ def test_store_and_receiver_by_tls_with_a_token(start_hub: Any, tmp_path: Path) 
     asyncio.run(main())
 
 
-def test_a_read_is_told_with_its_own_numbers(start_hub: Any) -> None:
+def test_a_read_is_reported_with_its_own_numbers(start_hub: Any) -> None:
     """Sums that were counted while the store was being read are not told with the read."""
 
     async def main() -> None:

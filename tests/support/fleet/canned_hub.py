@@ -15,7 +15,7 @@ class Answers:
         self.code, self.body, self.kind = 200, b"", "application/json"
         self.hangs = False
         self.released = asyncio.Event()
-        self.asked: list[tuple[str, str, bytes]] = []
+        self.requests: list[tuple[str, str, bytes]] = []
 
     def of(self, struct: msgspec.Struct) -> None:
         self.code, self.body, self.kind = 200, msgspec.json.encode(struct), "application/json"
@@ -24,7 +24,7 @@ class Answers:
         self.code, self.body, self.kind = code, text.encode(), "text/plain"
 
     async def answer(self, request: web.Request) -> web.Response:
-        self.asked.append((request.method, request.raw_path, await request.read()))
+        self.requests.append((request.method, request.raw_path, await request.read()))
         if self.hangs:
             await self.released.wait()
         return web.Response(status=self.code, body=self.body, content_type=self.kind)

@@ -24,7 +24,7 @@ class CannedHub:
     def __init__(self, remedies: RemediesPage, *nodes: str) -> None:
         self.remedies = remedies
         self.nodes = nodes or ("n1",)
-        self.said: list[str] = []
+        self.requests: list[str] = []
         # What came with each of these.
         self.bodies: list[bytes] = []
         # The code of its answer to a word; 0: it accepts it.
@@ -69,7 +69,7 @@ class CannedHub:
             if self.hangs is not None:
                 await self.hangs.wait()
             return web.Response(body=msgspec.json.encode(self.remedies))
-        self.said.append(f"{request.method} {request.raw_path}")
+        self.requests.append(f"{request.method} {request.raw_path}")
         self.bodies.append(await request.read())
         if self.refuses:
             return web.Response(status=self.refuses, text="no")

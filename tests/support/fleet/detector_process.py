@@ -69,7 +69,7 @@ class Process(TwoNodes):
                 msgspec.structs.replace(each, sample_time=self.clock.wall())
                 for each in (*views, host(host_uptime_seconds=uptime_s))
             ]
-            self.tell(node, *now)
+            self.report(node, *now)
         self.frame = self.bring()
         self.memory.restore(self.detector, self.frames, self.frame)
         return self.detector.detect(self.frame)

@@ -117,16 +117,16 @@ class Node:
         self._host = host
         self._devices = devices
         self._served = served
-        self._began = time.time()
+        self._started = time.time()
 
-    def tell(self) -> None:
+    def publish(self) -> None:
         """Put the snapshot of now."""
         self._served.feed.put(self.snapshot())
 
     def snapshot(self) -> Snapshot:
         """The node now; its counters go on with the time."""
         now = time.time()
-        elapsed_s = now - self._began
+        elapsed_s = now - self._started
         views = [
             _sick(index, now, elapsed_s)
             if self.sick
@@ -167,5 +167,5 @@ async def nodes(*hosts: str, devices: int = 8) -> AsyncIterator[tuple[Node, ...]
 async def _keep_telling(found: list[Node]) -> None:
     while True:
         for node in found:
-            node.tell()
+            node.publish()
         await asyncio.sleep(_TICK_S)

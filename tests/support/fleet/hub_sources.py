@@ -26,10 +26,10 @@ async def running(source: HubSource | SnapshotSource) -> AsyncIterator[None]:
 
 @contextlib.asynccontextmanager
 async def follow(
-    place: HubEndpoint | str, condition: str = "", clock: Clock | None = None
+    endpoint: HubEndpoint | str, condition: str = "", clock: Clock | None = None
 ) -> AsyncIterator[HubSource]:
     """A source that follows a hub."""
-    where = HubEndpoint(name="hub", base=place) if isinstance(place, str) else place
+    where = HubEndpoint(name="hub", base=endpoint) if isinstance(endpoint, str) else endpoint
     source = HubSource(where, condition=condition, clock=clock or IdleClock())
     async with running(source):
         yield source

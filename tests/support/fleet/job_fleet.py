@@ -55,25 +55,25 @@ class JobFleet:
         self.fleet.set_targets(targets)
         self.keys = {target.node: target.key for target in targets}
 
-    def tell(self, values: Mapping[tuple[str, int], Mapping[Series, Number | None]]) -> None:
+    def report(self, values: Mapping[tuple[str, int], Mapping[Series, Number | None]]) -> None:
         """What devices say now."""
         views: dict[str, list[DeviceView]] = {}
-        for (node, index), told in values.items():
-            views.setdefault(node, []).append(self._view(node, index, told))
-        for node, told_views in views.items():
-            self.fleet.read(self.keys[node], told_views, self.clock.wall(), self.interval_s)
+        for (node, index), numbers in values.items():
+            views.setdefault(node, []).append(self._view(node, index, numbers))
+        for node, reported_views in views.items():
+            self.fleet.read(self.keys[node], reported_views, self.clock.wall(), self.interval_s)
 
-    def _view(self, node: str, index: int, told: Mapping[Series, Number | None]) -> DeviceView:
+    def _view(self, node: str, index: int, numbers: Mapping[Series, Number | None]) -> DeviceView:
         job = self.jobs.get(node)
         owners = () if job is None else (Owner(kind="job", scheduler="slurm", job_id=job),)
-        whole = view(index, told, owners=owners)
+        whole = view(index, numbers, owners=owners)
         device = msgspec.structs.replace(whole.device, **self.devices.get((node, index), {}))
         return msgspec.structs.replace(whole, device=device)
 
     def draw(self, watts: Watts, steps: int = 1, every_s: float = 10.0) -> None:
         """Devices draw so much in each of these steps."""
         for _ in range(steps):
-            self.tell({key: {POWER: value} for key, value in watts.items()})
+            self.report({key: {POWER: value} for key, value in watts.items()})
             self.clock.advance(every_s)
 
     def incident(

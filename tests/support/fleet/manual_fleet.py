@@ -26,7 +26,7 @@ class Bench:
         self.targets: dict[str, Target] = {one.node: one for one in targets_of(nodes)}
         self.fleet.set_targets(self.targets.values())
 
-    def tell(
+    def report(
         self,
         node: str,
         *views: DeviceView,

@@ -21,9 +21,9 @@ def view(
 ) -> DeviceView:
     """A device with some values of its own; None takes one away."""
     whole = machines.view(index)
-    told = {**whole.reading.values, **(values or {})}
+    reported = {**whole.reading.values, **(values or {})}
     reading = msgspec.structs.replace(
-        whole.reading, values={key: value for key, value in told.items() if value is not None}
+        whole.reading, values={key: value for key, value in reported.items() if value is not None}
     )
     return msgspec.structs.replace(whole, reading=reading, **changes)
 
@@ -34,8 +34,8 @@ def host(**values: Number) -> DeviceView:
         0, id="host", name="host", kind=DeviceKind.HOST, uuid=None, serial=None
     )
     whole = machines.view(0, device=device)
-    told: dict[Series, Number] = {(key,): value for key, value in values.items()}
-    reading = msgspec.structs.replace(whole.reading, device_id="host", values=told)
+    reported: dict[Series, Number] = {(key,): value for key, value in values.items()}
+    reading = msgspec.structs.replace(whole.reading, device_id="host", values=reported)
     return msgspec.structs.replace(whole, reading=reading)
 
 
@@ -53,6 +53,6 @@ class TwoNodes:
         self.fleet.set_targets(targets)
         self.keys = {one.node: one.key for one in targets}
 
-    def tell(self, node: str, *views: DeviceView) -> None:
+    def report(self, node: str, *views: DeviceView) -> None:
         """What a node says now."""
         self.fleet.read(self.keys[node], views, self.clock.wall(), 1.0)

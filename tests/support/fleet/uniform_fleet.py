@@ -28,7 +28,7 @@ class AlikeFleet(TwoNodes):
         self.fleet.set_targets(targets)
         self.keys = {target.node: target.key for target in targets}
         for node in self.nodes:
-            self.tell(node, *views())
+            self.report(node, *views())
 
     def odd_texts(self) -> dict[str, str]:
         """By node what is said of it."""

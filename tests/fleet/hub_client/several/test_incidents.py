@@ -62,8 +62,8 @@ def test_requests_go_to_the_hub_of_the_incident(tmp_path: Path) -> None:
             assert (view.rules.evaluated, view.rules.rules) == (True, 1)
             assert view.rules.open == {"critical": 2}
 
-            said = await source.changes.silence(("id=i1@pod-2",), "2h", "a new board")
-            assert said.startswith("pod-2: silence s")
+            outcome = await source.changes.silence(("id=i1@pod-2",), "2h", "a new board")
+            assert outcome.startswith("pod-2: silence s")
             assert (mutes(first), mutes(second)) == (0, 1)
             view = await until(
                 source,
@@ -77,9 +77,9 @@ def test_requests_go_to_the_hub_of_the_incident(tmp_path: Path) -> None:
 
             await source.changes.silence(("node=n1",), "2h", "cables")
             assert (mutes(first), mutes(second)) == (1, 0)
-            said = await source.changes.silence(("rule=gpu.lost",), "2h", "known")
-            assert said.startswith("pod-1: silence s")
-            assert "; pod-2: silence s" in said
+            outcome = await source.changes.silence(("rule=gpu.lost",), "2h", "known")
+            assert outcome.startswith("pod-1: silence s")
+            assert "; pod-2: silence s" in outcome
             assert (mutes(first), mutes(second)) == (2, 1)
             # A pattern may be of nodes of any hub; quotes are none of a name.
             await source.changes.silence(("node=~n.*",), "2h", "known")

@@ -105,7 +105,7 @@ def test_a_node_of_both_hubs_is_one_row_and_counts_once(tmp_path: Path, conditio
     asyncio.run(main())
 
 
-def test_a_shared_node_is_shown_by_the_hub_that_hears_it(tmp_path: Path) -> None:
+def test_a_shared_node_is_shown_by_the_hub_that_reaches_it(tmp_path: Path) -> None:
     async def main() -> None:
         async with (
             agent() as one,

@@ -75,7 +75,7 @@ def test_a_word_goes_to_the_hub_that_does_something_about_the_node() -> None:
     assert asyncio.run(source.plan("n002")).node == "n002"
 
 
-def test_of_hubs_that_do_nothing_about_it_the_one_that_acts_is_asked() -> None:
+def test_of_hubs_that_do_nothing_about_it_the_one_that_acts_gets_the_request() -> None:
     first, second = FedRemedies(page(acts=False)), FedRemedies(page())
     view = fleet_view(3)
     asyncio.run(several((first, second), view, view).send_command(QUARANTINE))

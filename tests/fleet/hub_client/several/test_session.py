@@ -28,24 +28,24 @@ async def over(*hubs: CannedHub) -> AsyncIterator[SeveralSession]:
             await session.close()
 
 
-def test_of_two_hubs_that_follow_a_node_the_one_that_does_something_is_told() -> None:
+def test_of_two_hubs_that_follow_a_node_the_one_that_acts_on_it_gets_the_command() -> None:
     async def main() -> None:
         first, second = CannedHub(page()), CannedHub(page(remedy("n1", "draining", "i1")))
         async with over(first, second) as session:
             await session.change("POST", "/v1/remedies/n1/hold", None, b"{}")
             await session.document("/v1/plan", {"node": "n1"})
-        assert first.said == []
-        assert second.said == ["POST /v1/remedies/n1/hold", "GET /v1/plan?node=n1"]
+        assert first.requests == []
+        assert second.requests == ["POST /v1/remedies/n1/hold", "GET /v1/plan?node=n1"]
 
     asyncio.run(main())
 
 
-def test_else_the_one_that_acts_is_told() -> None:
+def test_else_the_one_that_acts_gets_the_command() -> None:
     async def main() -> None:
         first, second = CannedHub(page(acts=False)), CannedHub(page())
         async with over(first, second) as session:
             await session.change("POST", "/v1/remedies/n1/hold", None, b"{}")
-        assert (first.said, second.said) == ([], ["POST /v1/remedies/n1/hold"])
+        assert (first.requests, second.requests) == ([], ["POST /v1/remedies/n1/hold"])
 
     asyncio.run(main())
 
@@ -70,7 +70,7 @@ def test_a_node_of_one_hub_and_a_node_of_none() -> None:
             await session.change("POST", "/v1/remedies/n%201%2Fa/hold", None, b"{}")
             with pytest.raises(UnmetError, match="no hub has a node 'n9'"):
                 await session.change("POST", "/v1/remedies/n9/hold", None, b"{}")
-        assert (first.said, second.said) == (["POST /v1/remedies/n%201%2Fa/hold"], [])
+        assert (first.requests, second.requests) == (["POST /v1/remedies/n%201%2Fa/hold"], [])
 
     asyncio.run(main())
 
@@ -84,36 +84,36 @@ def test_of_two_machines_of_one_name_none_is_chosen() -> None:
                 await session.change("POST", "/v1/remedies/n1/quarantine", None, b"{}")
             with pytest.raises(UnmetError, match="write n1@pod-1 or n1@pod-2"):
                 await session.document("/v1/plan", {"node": "n1"})
-            assert (first.said, second.said) == ([], [])
+            assert (first.requests, second.requests) == ([], [])
             await session.change("POST", "/v1/remedies/n1@pod-1/quarantine", None, b"{}")
-        assert (first.said, second.said) == (["POST /v1/remedies/n1/quarantine"], [])
+        assert (first.requests, second.requests) == (["POST /v1/remedies/n1/quarantine"], [])
 
     asyncio.run(main())
 
 
-def test_incidents_of_a_node_are_asked_for_by_the_name_that_its_hub_has() -> None:
+def test_incidents_of_a_node_are_requested_by_the_name_that_its_hub_has() -> None:
     async def main() -> None:
         first, second = CannedHub(page()), CannedHub(page())
         second.serial = "other"
         async with over(first, second) as session:
             await session.document("/v1/incidents", {"node": "n1@pod-2"})
         # The first hub has no node of that name, and answers with none.
-        assert first.said == ["GET /v1/incidents?node=n1%40pod-2"]
-        assert second.said == ["GET /v1/incidents?node=n1"]
+        assert first.requests == ["GET /v1/incidents?node=n1%40pod-2"]
+        assert second.requests == ["GET /v1/incidents?node=n1"]
 
     asyncio.run(main())
 
 
 def test_a_job_is_explained_by_the_hub_that_knows_it() -> None:
     query = {"rule": "gpu.lost", "entity": "job:4711"}
-    said = "GET /v1/explain?rule=gpu.lost&entity=job%3A4711"
+    requests = "GET /v1/explain?rule=gpu.lost&entity=job%3A4711"
 
     async def main() -> None:
         first, second = CannedHub(page(), "n1"), CannedHub(page(), "n2")
         first.refuses = 404
         async with over(first, second) as session:
             assert msgspec.json.decode(await session.document("/v1/explain", query))
-            assert (first.said, second.said) == ([said], [said])
+            assert (first.requests, second.requests) == ([requests], [requests])
             # Where none knows it, the first answer stands.
             second.refuses = 400
             with pytest.raises(TargetFault) as raised:
@@ -124,23 +124,23 @@ def test_a_job_is_explained_by_the_hub_that_knows_it() -> None:
 
 
 @pytest.mark.parametrize("path", ["/v1/maintenance", "/v1/evidence"])
-def test_what_is_about_no_hub_is_said_to_none(path: str) -> None:
+def test_what_is_about_no_hub_is_sent_to_none(path: str) -> None:
     async def main() -> None:
         first, second = CannedHub(page()), CannedHub(page())
         async with over(first, second) as session:
             with pytest.raises(UsageError, match=r"--hub http://127.0.0.1:\d+ or --hub http://"):
                 await session.change("POST", path, None, b"{}")
-        assert (first.said, second.said) == ([], [])
+        assert (first.requests, second.requests) == ([], [])
 
     asyncio.run(main())
 
 
-def test_a_stop_is_said_to_every_hub_that_acts() -> None:
+def test_a_stop_is_sent_to_every_hub_that_acts() -> None:
     async def main() -> None:
         hubs = CannedHub(page()), CannedHub(page(acts=False)), CannedHub(page())
         async with over(*hubs) as session:
             answer = await session.change("POST", "/v1/stop", None, b"{}")
-        assert [hub.said for hub in hubs] == [["POST /v1/stop"], [], ["POST /v1/stop"]]
+        assert [hub.requests for hub in hubs] == [["POST /v1/stop"], [], ["POST /v1/stop"]]
         notes = msgspec.json.decode(answer, type=Commanded).notes
         assert [note.text for note in notes] == ["pod-1: done", "pod-3: done"]
 
@@ -173,7 +173,7 @@ def test_a_stop_does_not_pass_over_a_hub_that_does_not_answer() -> None:
             with pytest.raises(AccelwatchError, match="pod-1: done; pod-2: not accepted: cannot"):
                 await both.change("POST", "/v1/stop", None, b"{}")
             await both.close()
-        assert first.said == ["POST /v1/stop"]
+        assert first.requests == ["POST /v1/stop"]
 
     asyncio.run(main())
 
@@ -186,12 +186,12 @@ def test_a_stop_waits_for_no_hub_that_hangs() -> None:
         async with over(first, second) as session:
             second.hangs = asyncio.Event()
             stop = asyncio.create_task(session.change("POST", "/v1/stop", None, b"{}"))
-            while not first.said:
+            while not first.requests:
                 await asyncio.sleep(0.01)
             assert not stop.done()
             second.hangs.set()
             await stop
-        assert (first.said, second.said) == (["POST /v1/stop"], ["POST /v1/stop"])
+        assert (first.requests, second.requests) == (["POST /v1/stop"], ["POST /v1/stop"])
 
     asyncio.run(asyncio.wait_for(main(), 30))
 
@@ -201,7 +201,7 @@ def test_a_stop_reaches_all_hubs_where_none_acts() -> None:
         hubs = CannedHub(page(acts=False)), CannedHub(page(acts=False))
         async with over(*hubs) as session:
             await session.change("POST", "/v1/stop", None, b"{}")
-        assert [hub.said for hub in hubs] == [["POST /v1/stop"], ["POST /v1/stop"]]
+        assert [hub.requests for hub in hubs] == [["POST /v1/stop"], ["POST /v1/stop"]]
 
     asyncio.run(main())
 

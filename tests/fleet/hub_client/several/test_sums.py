@@ -76,7 +76,7 @@ def test_parts_are_taken_out_of_totals_and_nothing_is_below_zero() -> None:
     assert without(totals(), []) == totals()
 
 
-def test_what_a_silent_hub_said_is_stale_and_what_was_lost_is_lost() -> None:
+def test_what_a_silent_hub_reported_is_stale_and_what_was_lost_is_lost() -> None:
     old = stale(
         totals(
             nodes={"up": 2, "slow": 1, "down": 1},
@@ -108,7 +108,7 @@ def test_a_group_of_which_nothing_is_left_is_left_out() -> None:
     assert stale_group(group("r1")).worst == "stale"
 
 
-def test_a_shared_node_is_of_the_hub_that_hears_it_best_then_of_the_first() -> None:
+def test_a_shared_node_is_of_the_hub_that_follows_it_best_then_of_the_first() -> None:
     hubs = ["a", "b", "c"]
     none: list[dict[str, frozenset[str]]] = [{}, {}, {}]
     states = [{"n1": "down", "n2": "up"}, {"n1": "slow", "n2": "up"}, {"n1": "stale"}]

@@ -63,7 +63,7 @@ def test_a_child_is_ready_and_ends_when_it_is_closed() -> None:
     child.close()
 
 
-def test_what_prevents_a_child_is_told_with_its_exit_code() -> None:
+def test_what_prevents_a_child_is_reported_with_its_exit_code() -> None:
     child = fork_child(_refuses)
     with pytest.raises(ChildError, match="no targets") as caught:
         child.wait_ready()
@@ -72,7 +72,7 @@ def test_what_prevents_a_child_is_told_with_its_exit_code() -> None:
     assert not child.folder.exists()
 
 
-def test_a_crash_is_told_by_its_last_line() -> None:
+def test_a_crash_is_reported_by_its_last_line() -> None:
     child = fork_child(_crashes)
     with pytest.raises(ChildError, match=r"has ended: KeyError: 'surprise'") as caught:
         child.wait_ready()

@@ -35,8 +35,8 @@ def judged(*, anew: bool = False) -> RulesNow:
     )
 
 
-def ids(told: ReportedIncidents) -> list[str]:
-    return [one.incident.id for one in told.shown()]
+def ids(reported: ReportedIncidents) -> list[str]:
+    return [one.incident.id for one in reported.shown()]
 
 
 def test_a_followers_picture_has_what_goes_on_and_then_its_end(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_a_followers_picture_has_what_goes_on_and_then_its_end(tmp_path: Path) -
     asyncio.run(main())
 
 
-def test_an_older_hub_is_followed_and_tells_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_older_hub_is_followed_and_sends_no_incidents(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LiveStreams, "offered", OFFERED)
 
     async def main() -> None:
@@ -84,38 +84,38 @@ def test_an_older_hub_is_followed_and_tells_nothing(monkeypatch: pytest.MonkeyPa
     asyncio.run(main())
 
 
-def test_on_another_connection_what_is_not_told_again_is_gone() -> None:
-    told = ReportedIncidents()
-    told.apply(judged(anew=True))
+def test_on_another_connection_what_is_not_reported_again_is_gone() -> None:
+    reported = ReportedIncidents()
+    reported.apply(judged(anew=True))
     for number in (1, 2):
-        told.apply(now(incident(number)))
-    before = told.shown()
-    told.reset()
-    assert told.shown() == ()
-    told.apply(judged(anew=True))
-    told.apply(now(incident(2)))
-    assert ids(told) == ["i2"]
-    assert told.shown()[0] is before[1]
+        reported.apply(now(incident(number)))
+    before = reported.shown()
+    reported.reset()
+    assert reported.shown() == ()
+    reported.apply(judged(anew=True))
+    reported.apply(now(incident(2)))
+    assert ids(reported) == ["i2"]
+    assert reported.shown()[0] is before[1]
 
 
-def test_a_change_takes_the_place_of_what_was_known() -> None:
-    told = ReportedIncidents()
-    told.apply(judged(anew=True))
-    told.apply(now(incident(1)))
-    told.apply(now(incident(2)))
-    told.shown()
-    told.apply(judged())
-    told.apply(now(later(incident(1), START + 9, title="other")))
-    assert [one.incident.title for one in told.shown()] == ["other", incident(2).title]
+def test_a_change_replaces_what_was_known() -> None:
+    reported = ReportedIncidents()
+    reported.apply(judged(anew=True))
+    reported.apply(now(incident(1)))
+    reported.apply(now(incident(2)))
+    reported.shown()
+    reported.apply(judged())
+    reported.apply(now(later(incident(1), START + 9, title="other")))
+    assert [one.incident.title for one in reported.shown()] == ["other", incident(2).title]
 
 
 def test_of_those_that_are_over_the_latest_are_kept() -> None:
-    told = ReportedIncidents()
-    told.apply(judged(anew=True))
-    told.apply(now(incident(9999)))
+    reported = ReportedIncidents()
+    reported.apply(judged(anew=True))
+    reported.apply(now(incident(9999)))
     for number in range(MOST_CLOSED + 3):
-        told.apply(now(over(incident(number), START + number)))
-    kept = ids(told)
+        reported.apply(now(over(incident(number), START + number)))
+    kept = ids(reported)
     assert len(kept) == MOST_CLOSED + 1
     assert {"i9999", "i3"} <= set(kept)
     assert "i2" not in kept
@@ -126,9 +126,9 @@ def test_a_later_hub_may_say_more_of_an_incident() -> None:
 
     plain: dict[str, Any] = msgspec.to_builtins(now(incident(1)))
     plain["incident"]["weather"] = "rain"
-    told = message(msgspec.msgpack.encode({**plain, "more": 1}))
-    assert isinstance(told, IncidentNow)
-    assert told.incident.id == "i1"
+    reported = message(msgspec.msgpack.encode({**plain, "more": 1}))
+    assert isinstance(reported, IncidentNow)
+    assert reported.incident.id == "i1"
 
 
 def test_a_hub_that_opens_incidents_for_ever_does_not_fill_the_memory() -> None:

@@ -27,7 +27,7 @@ def test_a_socket_is_a_path() -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "told"),
+    ("url", "message"),
     [
         ("ftp://hub", "the scheme is http or https"),
         ("http://me:word@hub", "no credentials in a URL"),
@@ -38,8 +38,8 @@ def test_a_socket_is_a_path() -> None:
         ("unix:run/hub.sock", "absolute path"),
     ],
 )
-def test_what_makes_no_sense_is_refused_without_a_secret(url: str, told: str) -> None:
-    with pytest.raises(AccelwatchError, match=told) as caught:
+def test_what_makes_no_sense_is_refused_without_a_secret(url: str, message: str) -> None:
+    with pytest.raises(AccelwatchError, match=message) as caught:
         hub_endpoint(url)
     assert "word" not in str(caught.value)
 
@@ -53,15 +53,15 @@ def test_certificates_are_never_left_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("basic_auth: {username: me}\n", "password_file are both needed"),
         ("basic_auth: {username: me, password: word}\n", "use password_file"),
         ("bearer: x\n", "access.yaml:1: bearer: unknown key"),
     ],
 )
-def test_a_mistake_in_the_file_is_told(tmp_path: Path, text: str, told: str) -> None:
+def test_a_mistake_in_the_file_is_reported(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "access.yaml"
     file.write_text(text)
-    with pytest.raises(AccelwatchError, match=told):
+    with pytest.raises(AccelwatchError, match=message):
         hub_endpoint("hub1", file)

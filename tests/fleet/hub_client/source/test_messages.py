@@ -23,7 +23,7 @@ def _tick(*devices: object) -> bytes:
     return _packed(**_TICK, nodes=[["n1", "up", 0.5, 0]], devices=devices)
 
 
-def _place(slot: int, **changes: object) -> DeviceSlot:
+def _slot(slot: int, **changes: object) -> DeviceSlot:
     usual = {"node": "n1", "id": f"d{slot}", "vendor": "v", "index": slot, "name": f"v{slot}"}
     usual |= {"labels": {}, "kind": "gpu", "model": None, "uuid": None, "parent_id": None}
     return DeviceSlot(slot=slot, **{**usual, **changes})  # type: ignore[arg-type]
@@ -42,9 +42,9 @@ def test_what_the_hub_sends_is_read() -> None:
     )  # fmt: skip
     body = framed(sent, MSGPACK)[4:]
     assert tag(body) == "device"
-    place = message(body)
-    assert isinstance(place, DeviceSlot)
-    assert (place.slot, place.labels, place.job, place.pod) == (3, {"rack": "r1"}, "4711", None)
+    slot = message(body)
+    assert isinstance(slot, DeviceSlot)
+    assert (slot.slot, slot.labels, slot.job, slot.pod) == (3, {"rack": "r1"}, "4711", None)
     hello = message(framed(FleetHello(interval_s=2.0, fields=("power_watts",)), MSGPACK)[4:])
     assert isinstance(hello, FleetHello)
     assert (hello.interval_s, hello.fields) == (2.0, ("power_watts",))
@@ -88,33 +88,33 @@ def test_damage_and_another_schema_are_faults(body: bytes) -> None:
 
 def test_a_view_is_not_changed_by_what_comes_after_it() -> None:
     picture = Picture()
-    picture.assign_slot(_place(0, labels={"rack": "r1"}))
+    picture.assign_slot(_slot(0, labels={"rack": "r1"}))
     tick = _decoded(_tick([0, "ok", "ok", 0.1, [0.5, None, None, 9, 30]]))
     first = picture.view(tick, 1.0, 1.0, "")
     again = picture.view(tick, 2.0, 1.0, "")
     assert again.slots is first.slots
-    picture.assign_slot(_place(2))
+    picture.assign_slot(_slot(2))
     second = picture.view(tick, 3.0, 1.0, "")
-    assert [place and place.slot for place in first.slots] == [0]
-    assert [place and place.slot for place in second.slots] == [0, None, 2]
+    assert [slot and slot.slot for slot in first.slots] == [0]
+    assert [slot and slot.slot for slot in second.slots] == [0, None, 2]
     assert first.node_labels == {"n1": {"rack": "r1"}}
 
 
 def test_after_another_connection_a_device_is_the_same_object() -> None:
     picture = Picture()
-    place = _place(0)
-    picture.assign_slot(place)
+    slot = _slot(0)
+    picture.assign_slot(slot)
     picture.reset()
-    picture.assign_slot(_place(0))
+    picture.assign_slot(_slot(0))
     tick = _decoded(_tick([0, "ok", "ok", 0.1, [0.5, None, None, 9, 30]]))
-    assert picture.view(tick, 1.0, 1.0, "").slots[0] is place
+    assert picture.view(tick, 1.0, 1.0, "").slots[0] is slot
 
 
 @pytest.mark.parametrize("slot", [1, 7])
 def test_values_of_nobody_are_a_fault(slot: int) -> None:
     picture = Picture()
-    picture.assign_slot(_place(0))
-    picture.assign_slot(_place(2))
+    picture.assign_slot(_slot(0))
+    picture.assign_slot(_slot(2))
     tick = _decoded(_tick([slot, "ok", "ok", 0.1, [0.5, None, None, 9, 30]]))
     with pytest.raises(TargetFault, match="not announced"):
         picture.view(tick, 1.0, 1.0, "")

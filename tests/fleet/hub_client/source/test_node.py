@@ -32,7 +32,7 @@ def stale(shot: Snapshot) -> bool:
     )
 
 
-def test_a_node_is_shown_as_its_agent_tells() -> None:
+def test_a_node_is_shown_as_its_agent_reports() -> None:
     async def main() -> None:
         async with (
             agent() as one,
@@ -72,8 +72,8 @@ def test_a_silent_node_has_stale_devices_that_grow_older_and_says_why() -> None:
                 (reason,) = shot.devices[0].health_reasons
                 assert reason.startswith(f"{one.address} is ")
                 assert shot.devices[0].device == machines.device(0)
-                told = shot.backends[-1]
-                assert (told.name, told.state) == ("hub", BackendState.UNAVAILABLE)
+                backend = shot.backends[-1]
+                assert (backend.name, backend.state) == ("hub", BackendState.UNAVAILABLE)
                 age = shot.devices[0].sample_age_s
                 assert age is not None
                 await until(lambda: (seen(node).devices[0].sample_age_s or 0) > age)

@@ -34,9 +34,9 @@ def test_devices_come_with_their_node_and_values() -> None:
             view = shown(source)
             assert source.problem() is None
             assert source.name == "hub"
-        place = view.slots[view.devices[3].slot]
-        assert place is not None
-        assert (place.node, place.id, place.index) == (one.address, machines.device(3).id, 3)
+        slot = view.slots[view.devices[3].slot]
+        assert slot is not None
+        assert (slot.node, slot.id, slot.index) == (one.address, machines.device(3).id, 3)
         assert len(view.devices[3].values) == len(FIELDS)
         assert view.devices[3].values[POWER] == machines.values(3)["power_watts",]
         assert (view.nodes[0].node, view.nodes[0].state) == (one.address, "up")
@@ -46,7 +46,7 @@ def test_devices_come_with_their_node_and_values() -> None:
     asyncio.run(main())
 
 
-def test_a_node_that_is_not_heard_tells_why() -> None:
+def test_a_node_that_does_not_answer_shows_why() -> None:
     async def main() -> None:
         async with hub("127.0.0.1:1") as fleet_hub, follow(fleet_hub.base) as source:
             await ticked(source, devices=0)
@@ -89,7 +89,7 @@ def test_a_filter_leaves_its_devices_and_all_nodes() -> None:
     asyncio.run(main())
 
 
-def test_a_refused_filter_is_told_on_a_line_and_the_one_before_stays() -> None:
+def test_a_refused_filter_is_reported_on_a_line_and_the_one_before_stays() -> None:
     async def main() -> None:
         async with agent() as one, hub(one.address) as fleet_hub, follow(fleet_hub.base) as source:
             await fleet_hub.devices(one.address, 8)
@@ -107,7 +107,7 @@ def test_a_refused_filter_is_told_on_a_line_and_the_one_before_stays() -> None:
     asyncio.run(main())
 
 
-def test_a_filter_too_many_is_told_and_the_one_before_stays() -> None:
+def test_a_filter_too_many_is_reported_and_the_one_before_stays() -> None:
     async def main() -> None:
         async with (
             agent() as one,
@@ -130,7 +130,7 @@ def test_a_filter_too_many_is_told_and_the_one_before_stays() -> None:
     asyncio.run(main())
 
 
-def test_a_hub_that_goes_is_told_with_since_and_followed_again() -> None:
+def test_a_hub_that_goes_is_reported_with_since_and_followed_again() -> None:
     async def main() -> None:
         async with agent() as one, hub(one.address) as first:
             await first.devices(one.address, 8)
@@ -175,10 +175,12 @@ def test_an_agent_is_no_hub() -> None:
     asyncio.run(main())
 
 
-def test_the_end_of_a_hub_of_our_own_is_told() -> None:
+def test_the_end_of_a_hub_of_our_own_is_reported() -> None:
     async def main() -> None:
-        place = hub_endpoint("127.0.0.1:1")
-        source = HubSource(place, exit_reason=lambda: "the dashboard's own hub has ended: KeyError")
+        endpoint = hub_endpoint("127.0.0.1:1")
+        source = HubSource(
+            endpoint, exit_reason=lambda: "the dashboard's own hub has ended: KeyError"
+        )
         async with running(source):
             await until(source.problem)
             assert trouble(source).endswith("KeyError")
@@ -193,10 +195,10 @@ def test_what_has_gone_is_acknowledged() -> None:
             one.feed.put(machines.snapshot(*(machines.view(index) for index in range(6))))
             await fleet_hub.devices(one.address, 6)
             gone = machines.device(7).id
-            said = await source.acknowledge(one.address, gone)
-            assert said == f"{one.address}: 1 missing device acknowledged"
-            said = await source.acknowledge(one.address, None)
-            assert said == f"{one.address}: 1 missing device acknowledged"
+            outcome = await source.acknowledge(one.address, gone)
+            assert outcome == f"{one.address}: 1 missing device acknowledged"
+            outcome = await source.acknowledge(one.address, None)
+            assert outcome == f"{one.address}: 1 missing device acknowledged"
             with pytest.raises(UnmetError, match="no node 'nobody'"):
                 await source.acknowledge("nobody", None)
             await fleet_hub.server.http.stop(0.1)
@@ -214,8 +216,8 @@ def test_history_is_there_or_nothing() -> None:
             assert past is not None
             assert past.step_s == 10
             # A step that has just begun has no number before the next tick.
-            told = [watts for watts in past.values["power_watts"] if watts is not None]
-            assert set(told) == {machines.values(0)["power_watts",]}
+            reported = [watts for watts in past.values["power_watts"] if watts is not None]
+            assert set(reported) == {machines.values(0)["power_watts",]}
             assert await source.device_history(one.address, "nothing") is None
             assert await source.graphs("i99") is None
         assert await source.device_history(one.address, machines.device(0).id) is None
@@ -275,13 +277,13 @@ def test_credentials_and_certificates_come_from_files(tmp_path: Path) -> None:
     async def main() -> None:
         async with hub(protection=load_protection(web)) as fleet_hub:
             port = fleet_hub.base.rpartition(":")[2]
-            place = hub_endpoint(f"127.0.0.1:{port}", access)
-            assert place.base == f"https://127.0.0.1:{port}"
-            async with follow(place) as source:
+            endpoint = hub_endpoint(f"127.0.0.1:{port}", access)
+            assert endpoint.base == f"https://127.0.0.1:{port}"
+            async with follow(endpoint) as source:
                 await until(source.fleet)
                 assert source.problem() is None
             password.write_text("another-word\n")
-            async with follow(place) as source:
+            async with follow(endpoint) as source:
                 await until(source.problem)
                 assert "answered 401" in trouble(source)
 
@@ -333,7 +335,7 @@ def test_left_out_ticks_are_counted_and_garbage_ends_the_connection() -> None:
 
 
 @pytest.mark.parametrize(
-    ("head", "told"),
+    ("head", "message"),
     [
         ("503 Service Unavailable\r\nRetry-After: 1", "answered 503"),
         ("301 Moved Permanently\r\nLocation: http://127.0.0.1:1/", "redirects are not followed"),
@@ -341,11 +343,11 @@ def test_left_out_ticks_are_counted_and_garbage_ends_the_connection() -> None:
         ("200 OK\r\nContent-Type: text/html", "not as a hub does"),
     ],
 )
-def test_whatever_is_no_hub_is_told(head: str, told: str) -> None:
+def test_whatever_is_no_hub_is_reported(head: str, message: str) -> None:
     async def main() -> None:
         async with peer(answer(head)) as address, follow(f"http://{address}") as source:
             await until(source.problem)
-            assert told in trouble(source)
+            assert message in trouble(source)
             assert source.fleet() is None
 
     asyncio.run(main())

@@ -35,7 +35,7 @@ from support.machines.composed import NOW
 JOB = "48100"
 
 
-def asked(observed: ObservedState, what: str = "") -> Answer:
+def answer_to(observed: ObservedState, what: str = "") -> Answer:
     return answer(observed, subject_of(observed, what))
 
 
@@ -60,16 +60,16 @@ def fleet(
     return observed_fleet(loaded(fleet_view(4, faults=faults), busy))
 
 
-def test_nothing_wrong_is_said_with_what_there_is() -> None:
-    said = asked(fleet())
+def test_nothing_wrong_is_shown_with_what_there_is() -> None:
+    result = answer_to(fleet())
 
-    assert said.sentence == "nothing is wrong with 32 devices on 4 nodes."
-    assert (said.wrong, said.where, said.since, said.others) == (False, "", None, 0)
+    assert result.sentence == "nothing is wrong with 32 devices on 4 nodes."
+    assert (result.wrong, result.where, result.since, result.others) == (False, "", None, 0)
 
 
 def test_without_devices_nothing_is_called_well() -> None:
     empty = msgspec.structs.replace(machines.snapshot(), devices=())
-    assert asked(observed_machine(empty)).sentence == "there is no device."
+    assert answer_to(observed_machine(empty)).sentence == "there is no device."
 
 
 def unread_machine(*names: str) -> ObservedState:
@@ -78,17 +78,17 @@ def unread_machine(*names: str) -> ObservedState:
 
 
 def test_a_machine_that_cannot_read_its_devices_is_not_well() -> None:
-    said = asked(unread_machine("nvidia", "amd"))
+    result = answer_to(unread_machine("nvidia", "amd"))
 
     mismatch = "NVML_ERROR_LIB_RM_VERSION_MISMATCH"
-    assert said.sentence == f"n01: no reading through nvidia: {mismatch}; amd: {mismatch}."
-    assert (said.wrong, said.where, said.remedy) == (True, "n01", "reboot after the update")
+    assert result.sentence == f"n01: no reading through nvidia: {mismatch}; amd: {mismatch}."
+    assert (result.wrong, result.where, result.remedy) == (True, "n01", "reboot after the update")
     with pytest.raises(UnmetError, match=f"no device could be read: n01: nvidia: {mismatch}"):
-        asked(unread_machine("nvidia"), "nvidia3")
+        answer_to(unread_machine("nvidia"), "nvidia3")
 
 
 def test_a_log_that_may_not_be_read_is_not_what_is_wrong() -> None:
-    assert not asked(unread_machine("kernel_log", "host")).wrong
+    assert not answer_to(unread_machine("kernel_log", "host")).wrong
 
 
 def test_a_node_of_a_fleet_that_cannot_read_its_devices_is_not_well() -> None:
@@ -98,11 +98,11 @@ def test_a_node_of_a_fleet_that_cannot_read_its_devices_is_not_well() -> None:
         for node in view.nodes
     ]
     observed = observed_fleet(msgspec.structs.replace(view, nodes=nodes))
-    assert asked(observed).sentence == "n003: no reading through nvidia: denied."
-    assert asked(observed, "n003").since is None
-    assert not asked(observed, "n001").wrong
+    assert answer_to(observed).sentence == "n003: no reading through nvidia: denied."
+    assert answer_to(observed, "n003").since is None
+    assert not answer_to(observed, "n001").wrong
     own = machines.snapshot(backends=(machines.unread(),))
-    assert asked(with_node(observed, "n003", own), "n003").remedy == "reboot after the update"
+    assert answer_to(with_node(observed, "n003", own), "n003").remedy == "reboot after the update"
 
 
 def test_why_a_node_is_silent_is_not_called_unread() -> None:
@@ -112,11 +112,11 @@ def test_why_a_node_is_silent_is_not_called_unread() -> None:
         for node in view.nodes
     ]
     observed = observed_fleet(msgspec.structs.replace(view, nodes=nodes))
-    assert asked(observed).sentence == "n003 has been down for 6 min: refused."
+    assert answer_to(observed).sentence == "n003 has been down for 6 min: refused."
 
 
-def test_a_node_that_has_never_been_heard_is_said_to_be_so() -> None:
-    assert asked(fleet({"n003": "never"})).sentence == "n003 has never answered."
+def test_a_node_that_has_never_answered_is_shown_as_such() -> None:
+    assert answer_to(fleet({"n003": "never"})).sentence == "n003 has never answered."
 
 
 def test_who_runs_processes_is_known_on_one_machine_too() -> None:
@@ -143,38 +143,38 @@ def test_who_runs_processes_is_known_on_one_machine_too() -> None:
         subject_of(observed, "user:nix")
 
 
-def test_the_worst_is_told_and_the_others_are_counted() -> None:
-    said = asked(fleet({"n002/3": "lost", "n001/1!": "degraded", "n003/0!": "failed"}))
+def test_the_worst_is_shown_and_the_others_are_counted() -> None:
+    result = answer_to(fleet({"n002/3": "lost", "n001/1!": "degraded", "n003/0!": "failed"}))
 
-    assert said.sentence == "n002/nvidia3 is lost; 2 more things are wrong."
-    assert (said.where, said.others) == ("n002/nvidia3", 2)
-    assert "reboot" in said.remedy
+    assert result.sentence == "n002/nvidia3 is lost; 2 more things are wrong."
+    assert (result.where, result.others) == ("n002/nvidia3", 2)
+    assert "reboot" in result.remedy
 
 
-def test_a_silent_node_is_told_once_and_not_for_each_of_its_devices() -> None:
-    said = asked(fleet({"n003": "down"}))
+def test_a_silent_node_is_shown_once_and_not_for_each_of_its_devices() -> None:
+    result = answer_to(fleet({"n003": "down"}))
 
-    assert said.sentence == "n003 has been down for 6 min."
-    assert said.others == 0
+    assert result.sentence == "n003 has been down for 6 min."
+    assert result.others == 0
 
 
 def test_a_job_waits_for_what_is_lost_where_its_devices_stand_idle() -> None:
     idle = {slot: 0.0 for slot in range(16) if slot != 11}
-    said = asked(fleet({"n002/3": "lost"}, {**idle, 11: None}), JOB)
+    result = answer_to(fleet({"n002/3": "lost"}, {**idle, 11: None}), JOB)
 
-    assert said.sentence == (
+    assert result.sentence == (
         f"job {JOB} of ada waits for n002/nvidia3, which is lost; 15 of its 16 devices are idle."
     )
-    assert (said.kind, said.waiting) == ("job", 15)
+    assert (result.kind, result.waiting) == ("job", 15)
 
 
-def test_how_long_they_have_stood_idle_is_told_where_it_is_known() -> None:
+def test_how_long_they_have_been_idle_is_shown_where_it_is_known() -> None:
     idle = {slot: 0.0 for slot in range(16) if slot != 11}
     observed = fleet({"n002/3": "lost"}, {**idle, 11: None})
     known = msgspec.structs.replace(observed, idle_since=NOW - 200)
 
-    assert asked(known, JOB).sentence.endswith("15 of its 16 devices are idle for 3 min.")
-    assert asked(known).sentence.endswith("waits for it with 15 idle devices for 3 min.")
+    assert answer_to(known, JOB).sentence.endswith("15 of its 16 devices are idle for 3 min.")
+    assert answer_to(known).sentence.endswith("waits for it with 15 idle devices for 3 min.")
     assert len(waiting(observed, subject_of(observed, JOB))) == 15
     assert waiting(fleet(), subject_of(fleet(), JOB)) == []
 
@@ -189,65 +189,67 @@ def test_how_long_they_have_stood_idle_is_told_where_it_is_known() -> None:
         ((), 0.0),
     ],
 )
-def test_the_moment_at_which_a_load_fell(steps: tuple[float | None, ...], since: float) -> None:
+def test_the_time_at_which_a_load_fell(steps: tuple[float | None, ...], since: float) -> None:
     past = RecentHistory(step_s=10.0, end=NOW, values={"utilization_ratio": steps})
 
     assert idle_since(past) == since
     assert idle_since(msgspec.structs.replace(past, values={})) == 0.0
 
 
-def test_a_job_that_works_on_without_a_device_is_not_said_to_wait() -> None:
-    said = asked(fleet({"n002/3": "lost"}, {11: None}), JOB)
+def test_a_job_that_works_on_without_a_device_is_not_shown_as_waiting() -> None:
+    result = answer_to(fleet({"n002/3": "lost"}, {11: None}), JOB)
 
-    assert said.sentence == f"job {JOB} of ada is still running, but n002/nvidia3 is lost."
-    assert said.waiting == 0
+    assert result.sentence == f"job {JOB} of ada is still running, but n002/nvidia3 is lost."
+    assert result.waiting == 0
 
 
-def test_a_job_of_which_half_has_work_is_not_said_to_wait() -> None:
+def test_a_job_of_which_half_has_work_is_not_shown_as_waiting() -> None:
     idle = dict.fromkeys(range(7), 0.0) | {11: None}
-    assert asked(fleet({"n002/3": "lost"}, idle), JOB).waiting == 0
-    assert asked(fleet({"n002/3": "lost"}, idle | {7: 0.0}), JOB).waiting == 8
+    assert answer_to(fleet({"n002/3": "lost"}, idle), JOB).waiting == 0
+    assert answer_to(fleet({"n002/3": "lost"}, idle | {7: 0.0}), JOB).waiting == 8
 
 
 def test_what_is_only_degraded_does_not_stop_a_job() -> None:
     idle = dict.fromkeys(range(16), 0.0)
-    said = asked(fleet({"n002/3!": "degraded"}, idle), JOB)
+    result = answer_to(fleet({"n002/3!": "degraded"}, idle), JOB)
 
-    assert said.sentence == f"job {JOB} of ada stands still, but n002/nvidia3 is degraded."
+    assert result.sentence == f"job {JOB} of ada stands still, but n002/nvidia3 is degraded."
 
 
 def test_an_idle_job_on_sound_devices_is_sent_to_look_at_itself() -> None:
-    said = asked(fleet(None, dict.fromkeys(range(16), 0.0)), f"job:{JOB}")
+    result = answer_to(fleet(None, dict.fromkeys(range(16), 0.0)), f"job:{JOB}")
 
-    assert said.sentence.startswith(f"job {JOB} of ada has 16 devices, and all are idle;")
-    assert not said.wrong
+    assert result.sentence.startswith(f"job {JOB} of ada has 16 devices, and all are idle;")
+    assert not result.wrong
 
 
 def test_another_jobs_trouble_is_not_this_ones() -> None:
-    said = asked(fleet({"n003/0": "lost"}), JOB)
+    result = answer_to(fleet({"n003/0": "lost"}), JOB)
 
-    assert said.sentence == f"nothing is wrong with job {JOB} of ada: 16 devices, load 90%."
+    assert result.sentence == f"nothing is wrong with job {JOB} of ada: 16 devices, load 90%."
 
 
-def test_a_lost_device_tells_which_job_waits_for_it() -> None:
+def test_a_lost_device_shows_which_job_waits_for_it() -> None:
     idle = {slot: 0.0 for slot in range(16) if slot != 11}
-    said = asked(fleet({"n002/3": "lost"}, {**idle, 11: None}), "n002/nvidia3")
+    result = answer_to(fleet({"n002/3": "lost"}, {**idle, 11: None}), "n002/nvidia3")
 
-    assert said.sentence == (f"n002/nvidia3 is lost; job {JOB} waits for it with 15 idle devices.")
+    assert result.sentence == (
+        f"n002/nvidia3 is lost; job {JOB} waits for it with 15 idle devices."
+    )
 
 
-def test_a_nodes_own_document_tells_since_when_and_on_what_it_rests() -> None:
+def test_a_nodes_own_document_shows_since_when_and_on_what_it_rests() -> None:
     view = fleet_view(1, faults={"n001/3": "lost"})
-    place = next(one for one in view.slots if one and one.index == 3)
+    slot = next(one for one in view.slots if one and one.index == 3)
     lost = machines.lost_view(3)
-    device = msgspec.structs.replace(lost.device, id=place.id)
+    device = msgspec.structs.replace(lost.device, id=slot.id)
     lost = msgspec.structs.replace(lost, device=device, state_since=NOW - 18)
-    failure = ReadFailure(backend="nvidia", device_id=place.id, message="NVML_ERROR_GPU_IS_LOST")
+    failure = ReadFailure(backend="nvidia", device_id=slot.id, message="NVML_ERROR_GPU_IS_LOST")
     snapshot = machines.snapshot(lost, errors=(failure,))
-    said = asked(with_node(observed_fleet(view), "n001", snapshot), "n001/3")
+    result = answer_to(with_node(observed_fleet(view), "n001", snapshot), "n001/3")
 
-    assert said.sentence == "n001/nvidia3 has been lost for 18 s: NVML_ERROR_GPU_IS_LOST."
-    assert said.since == "2027-01-15T07:59:42.000Z"
+    assert result.sentence == "n001/nvidia3 has been lost for 18 s: NVML_ERROR_GPU_IS_LOST."
+    assert result.since == "2027-01-15T07:59:42.000Z"
 
 
 def test_why_a_node_is_silent_stands_behind_its_state() -> None:
@@ -255,36 +257,36 @@ def test_why_a_node_is_silent_stands_behind_its_state() -> None:
     known = with_node(
         observed, "n003", machines.snapshot(), silent="n003 is down: no route", remedy="look at it"
     )
-    said = asked(known, "n003")
+    result = answer_to(known, "n003")
 
-    assert said.sentence == "n003 has been down for 6 min: no route."
-    assert said.remedy == "look at it"
+    assert result.sentence == "n003 has been down for 6 min: no route."
+    assert result.remedy == "look at it"
 
 
-def test_what_a_rule_has_found_is_told_in_its_words() -> None:
+def test_what_a_rule_has_found_is_shown_in_its_words() -> None:
     view = msgspec.structs.replace(fleet_view(2), incidents=(low_power(),))
-    said = asked(observed_fleet(loaded(view, dict.fromkeys(range(16), 0.9))), "n002/3")
+    result = answer_to(observed_fleet(loaded(view, dict.fromkeys(range(16), 0.9))), "n002/3")
 
-    assert said.sentence == (
+    assert result.sentence == (
         "n002/nvidia3: Draws far less power than its job's other GPUs, for 7 min."
     )
-    assert said.remedy == "look at cooling and clocks; the job waits for its slowest GPU"
-    assert said.evidence[1] == "throttle_active.thermal_hardware is set"
-    assert said.incident == "i7"
+    assert result.remedy == "look at cooling and clocks; the job waits for its slowest GPU"
+    assert result.evidence[1] == "throttle_active.thermal_hardware is set"
+    assert result.incident == "i7"
 
 
-def test_evidence_that_another_line_contains_is_told_once() -> None:
+def test_evidence_that_another_line_contains_is_shown_once() -> None:
     view = msgspec.structs.replace(fleet_view(2, faults={"n002/3": "lost"}))
     observed = observed_fleet(view)
-    place = next(one for one in observed.devices if one.state == "lost")
+    slot = next(one for one in observed.devices if one.state == "lost")
     known = Verdict(summary="fell off the bus", evidence="set")
     devices = [
-        msgspec.structs.replace(one, verdict=known) if one is place else one
+        msgspec.structs.replace(one, verdict=known) if one is slot else one
         for one in observed.devices
     ]
     observed = msgspec.structs.replace(observed, devices=devices, incidents=(low_power().incident,))
 
-    evidence = asked(observed, "n002/3").evidence
+    evidence = answer_to(observed, "n002/3").evidence
     assert "throttle_active.thermal_hardware is set" in evidence
     assert "fell off the bus" in evidence
     assert "set" not in evidence
@@ -293,23 +295,23 @@ def test_evidence_that_another_line_contains_is_told_once() -> None:
 def test_a_device_with_an_incident_is_one_trouble() -> None:
     view = fleet_view(2, faults={"n002/3": "lost"})
     view = msgspec.structs.replace(view, incidents=(low_power(),))
-    said = asked(observed_fleet(view))
+    result = answer_to(observed_fleet(view))
 
-    assert said.sentence.startswith("n002/nvidia3 has been lost for 7 min: Draws far less power")
-    assert said.others == 0
+    assert result.sentence.startswith("n002/nvidia3 has been lost for 7 min: Draws far less power")
+    assert result.others == 0
 
 
 @pytest.mark.parametrize("below", [{"group_incident": "i1"}, {"follows": "i1"}])
-def test_what_stands_below_another_incident_is_told_only_where_it_is_asked_about(
+def test_what_stands_below_another_incident_is_shown_only_where_it_is_queried(
     below: dict[str, str],
 ) -> None:
     lower = msgspec.structs.replace(low_power().incident, **below)
-    told_ones = (msgspec.structs.replace(low_power(), incident=lower),)
-    view = msgspec.structs.replace(fleet_view(2), incidents=told_ones)
+    remedies = (msgspec.structs.replace(low_power(), incident=lower),)
+    view = msgspec.structs.replace(fleet_view(2), incidents=remedies)
     observed = observed_fleet(loaded(view, dict.fromkeys(range(16), 0.9)))
 
-    assert not asked(observed).wrong
-    assert asked(observed, "n002/3").incident == "i7"
+    assert not answer_to(observed).wrong
+    assert answer_to(observed, "n002/3").incident == "i7"
 
 
 def test_an_incident_that_is_over_is_nobodys_reason() -> None:
@@ -317,17 +319,17 @@ def test_an_incident_that_is_over_is_nobodys_reason() -> None:
     over = msgspec.structs.replace(low_power(), incident=closed)
     view = msgspec.structs.replace(fleet_view(2), incidents=(over,))
 
-    assert not asked(observed_fleet(view)).wrong
+    assert not answer_to(observed_fleet(view)).wrong
 
 
-def test_what_the_hub_does_is_told() -> None:
+def test_what_the_hub_does_is_shown() -> None:
     view = fleet_view(2, faults={"n002/3": "lost"})
-    said = asked(observed_fleet(view, {"n002": "draining: its jobs leave"}))
+    result = answer_to(observed_fleet(view, {"n002": "draining: its jobs leave"}))
 
-    assert said.step == "draining: its jobs leave"
+    assert result.step == "draining: its jobs leave"
 
 
-def test_a_machine_of_its_own_tells_reasons_and_low_clocks() -> None:
+def test_a_machine_of_its_own_shows_reasons_and_low_clocks() -> None:
     hot = machines.view(0)
     values = {
         **hot.reading.values,
@@ -347,10 +349,12 @@ def test_a_machine_of_its_own_tells_reasons_and_low_clocks() -> None:
         machines.snapshot(msgspec.structs.replace(hot, reading=reading), sick)
     )
 
-    assert asked(observed, "0").sentence.endswith("its clocks are reduced by: thermal hardware.")
-    said = asked(observed, "1")
-    assert said.sentence.endswith("has been degraded for 5 min: the fabric is unhealthy.")
-    assert said.evidence == ("xid 94",)
+    assert answer_to(observed, "0").sentence.endswith(
+        "its clocks are reduced by: thermal hardware."
+    )
+    result = answer_to(observed, "1")
+    assert result.sentence.endswith("has been degraded for 5 min: the fabric is unhealthy.")
+    assert result.evidence == ("xid 94",)
 
 
 def test_a_bare_number_is_a_device_of_one_machine_and_a_job_of_many() -> None:
@@ -368,7 +372,7 @@ def test_a_device_is_found_by(what: str) -> None:
     assert subject_of(fleet(), what).name == "n001/nvidia3"
 
 
-def test_a_name_that_several_devices_have_is_asked_back() -> None:
+def test_a_name_that_several_devices_have_is_refused_with_the_candidates() -> None:
     with pytest.raises(
         UnmetError, match="'nvidia3' means 4 devices; say which: n001/nvidia3, n002"
     ):
@@ -381,29 +385,31 @@ def test_three_letters_of_a_uuid_are_too_few() -> None:
 
 
 def test_a_user_has_the_devices_of_all_his_jobs() -> None:
-    said = asked(fleet({"n001/2": "lost"}, {2: None}), "ada")
+    result = answer_to(fleet({"n001/2": "lost"}, {2: None}), "ada")
 
-    assert said.sentence == "jobs of ada are still running, but n001/nvidia2 is lost."
+    assert result.sentence == "jobs of ada are still running, but n001/nvidia2 is lost."
 
 
-def test_whose_job_it_is_is_said_where_only_the_scheduler_knows() -> None:
+def test_whose_job_it_is_is_shown_where_only_the_scheduler_knows() -> None:
     one = incident_now(
         incident(3, node="n009", title="Does not answer"), jobs=("777",), users=("zoe",)
     )
     observed = fleet()
     observed = msgspec.structs.replace(observed, incidents=(one.incident,))
-    assert asked(observed, "777").sentence.startswith("job 777 of zoe is still running, but n009")
+    assert answer_to(observed, "777").sentence.startswith(
+        "job 777 of zoe is still running, but n009"
+    )
     both = msgspec.structs.replace(one.incident, jobs=("777", "778"), users=("zoe", "ada"))
     observed = msgspec.structs.replace(observed, incidents=(both,))
-    assert asked(observed, "777").sentence.startswith("job 777 is still running, but n009")
+    assert answer_to(observed, "777").sentence.startswith("job 777 is still running, but n009")
 
 
-def test_a_job_of_which_only_an_incident_knows_can_be_asked_about() -> None:
+def test_a_job_of_which_only_an_incident_knows_can_be_queried() -> None:
     one = incident_now(incident(3, node="", title="Stands still"), job="777", nodes=(), node="")
     view = msgspec.structs.replace(fleet_view(1), incidents=(one,))
-    said = asked(observed_fleet(view), "777")
+    result = answer_to(observed_fleet(view), "777")
 
-    assert "Stands still" in said.sentence
+    assert "Stands still" in result.sentence
 
 
 def differing(faults: Faults | None = None) -> ObservedState:
@@ -416,24 +422,24 @@ def differing(faults: Faults | None = None) -> ObservedState:
 
 @pytest.mark.parametrize("what", ["n002", "n002/nvidia1"])
 def test_in_what_a_node_differs_is_a_line_below_and_nothing_wrong(what: str) -> None:
-    said = asked(differing(), what)
-    assert said.sentence.startswith("nothing is wrong with n002")
-    assert not said.wrong
-    assert said.differs == "driver 550.2 (3 of 4 nodes have 570.1)"
-    assert lines_of(said, 100)[-1] == "  differs:    driver 550.2 (3 of 4 nodes have 570.1)"
+    result = answer_to(differing(), what)
+    assert result.sentence.startswith("nothing is wrong with n002")
+    assert not result.wrong
+    assert result.differs == "driver 550.2 (3 of 4 nodes have 570.1)"
+    assert lines_of(result, 100)[-1] == "  differs:    driver 550.2 (3 of 4 nodes have 570.1)"
 
 
 @pytest.mark.parametrize("what", ["n001", "n001/nvidia1", "", JOB])
-def test_of_others_it_is_not_told(what: str) -> None:
-    said = asked(differing(), what)
-    assert said.differs == ""
-    assert not any("differs" in line for line in lines_of(said, 100))
+def test_of_others_it_is_not_shown(what: str) -> None:
+    result = answer_to(differing(), what)
+    assert result.differs == ""
+    assert not any("differs" in line for line in lines_of(result, 100))
 
 
 def test_what_is_wrong_comes_before_it() -> None:
-    said = asked(differing({"n002/3": "lost"}), "n002")
-    assert said.sentence.startswith("n002/nvidia3 is lost")
-    assert lines_of(said, 100)[-1].startswith("  differs:")
+    result = answer_to(differing({"n002/3": "lost"}), "n002")
+    assert result.sentence.startswith("n002/nvidia3 is lost")
+    assert lines_of(result, 100)[-1].startswith("  differs:")
 
 
 RECORD = "nvidia3: 3 confirmed faults in 28 days, the last on 2026-11-20"
@@ -458,35 +464,35 @@ def repeating(faults: Faults | None = None) -> ObservedState:
 
 @pytest.mark.parametrize("what", ["n002", "n002/nvidia1"])
 def test_how_often_hardware_has_failed_is_a_line_below_and_nothing_wrong(what: str) -> None:
-    result = asked(repeating(), what)
+    result = answer_to(repeating(), what)
     assert not result.wrong
     assert result.record == RECORD
     assert lines_of(result, 100)[-1] == f"  record:     {RECORD}"
 
 
 def test_hardware_that_fails_again_has_its_record_below_the_fault() -> None:
-    result = asked(repeating({"n002/3": "lost"}), "n002")
+    result = answer_to(repeating({"n002/3": "lost"}), "n002")
     assert result.sentence.startswith("n002/nvidia3 is lost")
     assert lines_of(result, 100)[-1] == f"  record:     {RECORD}"
 
 
 def test_other_nodes_and_the_fleet_have_no_record() -> None:
     for what in ("n001", "n001/nvidia1", ""):
-        assert asked(repeating(), what).record == ""
+        assert answer_to(repeating(), what).record == ""
 
 
-def test_what_an_incident_says_of_it_is_not_told_twice() -> None:
+def test_what_an_incident_says_of_it_is_not_shown_twice() -> None:
     observed = differing()
     found = incident(
         title=f"A node differs from most nodes like it: {observed.nodes['n002'].odd}",
         node="n002",
         entity=Entity(scope=Scope.NODE, node="n002"),
     )
-    said = asked(
+    result = answer_to(
         msgspec.structs.replace(observed, incidents=(incident_now(found).incident,)), "n002"
     )
-    assert observed.nodes["n002"].odd in said.sentence
-    assert said.differs == ""
+    assert observed.nodes["n002"].odd in result.sentence
+    assert result.differs == ""
 
 
 @pytest.mark.parametrize(
@@ -500,14 +506,14 @@ def test_what_an_incident_says_of_it_is_not_told_twice() -> None:
         (None, NOW - 40, DeviceState.LOST, "is lost"),
     ],
 )
-def test_how_long_is_said_only_where_somebody_saw_it_begin(
+def test_how_long_is_shown_only_where_the_start_was_observed(
     interval_s: float | None, sample_time: float | None, state: DeviceState, stands: str
 ) -> None:
     view = machines.view(
         1, state=state, state_since=NOW - 30, sample_time=sample_time, health=Health.FAILED
     )
     observed = observed_machine(machines.snapshot(view, interval_s=interval_s))
-    assert f"nvidia1 {stands}" in asked(observed, "1").sentence
+    assert f"nvidia1 {stands}" in answer_to(observed, "1").sentence
 
 
 @pytest.mark.parametrize(
@@ -519,4 +525,4 @@ def test_of_an_unhealthy_device_that_answers_no_duration_is_made_up(
 ) -> None:
     view = machines.view(1, state=state, state_since=state_since, health=health)
     observed = observed_machine(machines.snapshot(view, interval_s=1.0))
-    assert f"nvidia1 is {health}" in asked(observed, "1").sentence
+    assert f"nvidia1 is {health}" in answer_to(observed, "1").sentence

@@ -76,48 +76,48 @@ def fleet(
     )
 
 
-def asked(observed: ObservedState, what: str = "") -> Answer:
+def answer_to(observed: ObservedState, what: str = "") -> Answer:
     return answer(observed, subject_of(observed, what))
 
 
 @pytest.mark.parametrize("what", ["n001", ""])
 def test_the_sentence_of_an_incident_is_read_first(what: str) -> None:
-    said = asked(fleet(by_detector(OF_NODE)), what)
-    assert said.sentence == OF_NODE
-    assert said.evidence == ("power_watts is 412 W",)
-    assert said.remedy == "take its node out and test it"
-    assert (said.wrong, said.where, said.incident) == (True, "n001", "i1")
-    assert said.finding == ""
-    assert lines_of(said, 100)[0] == OF_NODE
+    result = answer_to(fleet(by_detector(OF_NODE)), what)
+    assert result.sentence == OF_NODE
+    assert result.evidence == ("power_watts is 412 W",)
+    assert result.remedy == "take its node out and test it"
+    assert (result.wrong, result.where, result.incident) == (True, "n001", "i1")
+    assert result.finding == ""
+    assert lines_of(result, 100)[0] == OF_NODE
 
 
 @pytest.mark.parametrize("what", ["n001", "n001/nvidia1"])
 def test_a_device_has_the_name_that_people_call_it(what: str) -> None:
-    said = asked(fleet(of_device()), what)
-    assert said.sentence == OF_DEVICE
-    assert said.evidence == ("power_watts is 412 W",)
+    result = answer_to(fleet(of_device()), what)
+    assert result.sentence == OF_DEVICE
+    assert result.evidence == ("power_watts is 412 W",)
 
 
 def test_how_the_device_stands_follows_the_sentence() -> None:
-    said = asked(fleet(of_device(), faults={"n001/1": "lost"}), "n001/nvidia1")
-    assert said.sentence == f"{OF_DEVICE.removesuffix('.')}; n001/nvidia1 is lost."
+    result = answer_to(fleet(of_device(), faults={"n001/1": "lost"}), "n001/nvidia1")
+    assert result.sentence == f"{OF_DEVICE.removesuffix('.')}; n001/nvidia1 is lost."
 
 
 def test_an_incident_of_another_rule_keeps_its_title() -> None:
     other = by_detector(OF_NODE)
     evidence = tuple(reversed(other.incident.evidence))
     document = msgspec.structs.replace(other.incident, evidence=evidence)
-    said = asked(fleet(msgspec.structs.replace(other, incident=document)), "n001")
-    assert said.sentence.startswith("n001: A node differs from its peers")
+    result = answer_to(fleet(msgspec.structs.replace(other, incident=document)), "n001")
+    assert result.sentence.startswith("n001: A node differs from its peers")
 
 
 def test_a_job_that_waits_for_a_suspect_says_for_what() -> None:
-    said = asked(fleet(by_detector(OF_NODE), idle=True), JOB)
-    assert said.sentence.startswith(
+    result = answer_to(fleet(by_detector(OF_NODE), idle=True), JOB)
+    assert result.sentence.startswith(
         f"job {JOB} of ada waits: {OF_NODE.removesuffix('.')}; 16 of its 16 devices are idle"
     )
-    said = asked(fleet(by_detector(OF_NODE)), JOB)
-    assert said.sentence == f"job {JOB} of ada is still running, but {OF_NODE}"
+    result = answer_to(fleet(by_detector(OF_NODE)), JOB)
+    assert result.sentence == f"job {JOB} of ada is still running, but {OF_NODE}"
 
 
 def test_of_a_job_that_hangs_its_own_sentence_is_all() -> None:
@@ -125,8 +125,8 @@ def test_of_a_job_that_hangs_its_own_sentence_is_all() -> None:
     entity = Entity(scope=Scope.JOB, job=JOB)
     found = by_detector(hangs, entity=entity, rule="detector.job.suspect")
     document = msgspec.structs.replace(found.incident, node="", job=JOB, nodes=("n001", "n002"))
-    said = asked(fleet(msgspec.structs.replace(found, incident=document)), JOB)
-    assert said.sentence == hangs
+    result = answer_to(fleet(msgspec.structs.replace(found, incident=document)), JOB)
+    assert result.sentence == hangs
 
 
 ALERT = NodeFinding(level="alert", family="power", sentence=OF_NODE)
@@ -137,42 +137,42 @@ ON_DEVICE = NodeFinding(
 
 
 def test_an_alert_without_an_incident_is_wrong_too() -> None:
-    said = asked(fleet(finding=ALERT), "n001")
-    assert said.sentence == OF_NODE
-    assert (said.wrong, said.incident, said.finding) == (True, "", "")
-    assert said.remedy == "see accelwatch rules explain detector n001"
+    result = answer_to(fleet(finding=ALERT), "n001")
+    assert result.sentence == OF_NODE
+    assert (result.wrong, result.incident, result.finding) == (True, "", "")
+    assert result.remedy == "see accelwatch rules explain detector n001"
 
 
 def test_an_alert_on_a_device_is_of_that_device() -> None:
     observed = fleet(finding=ON_DEVICE)
-    assert asked(observed, "n001/nvidia1").sentence == OF_DEVICE
-    assert asked(observed, "n001").where == "n001/nvidia1"
-    other = asked(observed, "n001/nvidia2")
+    assert answer_to(observed, "n001/nvidia1").sentence == OF_DEVICE
+    assert answer_to(observed, "n001").where == "n001/nvidia1"
+    other = answer_to(observed, "n001/nvidia2")
     assert not other.wrong
     assert other.finding == ""
 
 
-def test_what_an_incident_says_is_not_told_twice() -> None:
-    said = asked(fleet(by_detector(OF_NODE), finding=ALERT), "n001")
-    assert (said.sentence, said.others, said.finding) == (OF_NODE, 0, "")
+def test_what_an_incident_says_is_not_shown_twice() -> None:
+    result = answer_to(fleet(by_detector(OF_NODE), finding=ALERT), "n001")
+    assert (result.sentence, result.others, result.finding) == (OF_NODE, 0, "")
 
 
 @pytest.mark.parametrize("what", ["n001", "n001/nvidia1"])
 def test_a_watch_is_a_line_below_and_nothing_wrong(what: str) -> None:
-    said = asked(fleet(finding=WATCH), what)
-    assert said.sentence.startswith("nothing is wrong with n001")
-    assert not said.wrong
-    assert said.finding == f"watch: {OF_NODE}"
-    assert lines_of(said, 100)[-1] == f"  detector:   watch: {OF_NODE}"
+    result = answer_to(fleet(finding=WATCH), what)
+    assert result.sentence.startswith("nothing is wrong with n001")
+    assert not result.wrong
+    assert result.finding == f"watch: {OF_NODE}"
+    assert lines_of(result, 100)[-1] == f"  detector:   watch: {OF_NODE}"
 
 
 @pytest.mark.parametrize("what", ["n002", "n002/nvidia1", "", JOB])
-def test_of_others_it_is_not_told(what: str) -> None:
-    assert asked(fleet(finding=WATCH), what).finding == ""
+def test_of_others_it_is_not_shown(what: str) -> None:
+    assert answer_to(fleet(finding=WATCH), what).finding == ""
 
 
 def test_a_watch_stands_beside_an_incident_of_another_cause() -> None:
     other = incident_now(incident(2, node="n001", title="It is dark"))
-    said = asked(fleet(other, finding=WATCH), "n001")
-    assert "It is dark" in said.sentence
-    assert said.finding == f"watch: {OF_NODE}"
+    result = answer_to(fleet(other, finding=WATCH), "n001")
+    assert "It is dark" in result.sentence
+    assert result.finding == f"watch: {OF_NODE}"

@@ -40,7 +40,7 @@ def observed(
     return observed_fleet(msgspec.structs.replace(view, nodes=known, incidents=incidents))
 
 
-def asked(known: ObservedState, what: str = "") -> Answer:
+def answer_to(known: ObservedState, what: str = "") -> Answer:
     return answer(known, subject_of(known, what))
 
 
@@ -73,80 +73,78 @@ def of_silence(nodes: tuple[str, ...], **parts: object) -> IncidentNow:
 
 def test_a_fleet_that_is_down_is_one_sentence() -> None:
     known = observed(ALL_DOWN)
-    said = asked(known)
-    assert said.sentence == (f"all 4 nodes unreachable since {clock(known)}: connection refused.")
-    assert (said.remedy, said.others, said.where) == (WHOLE, 0, "4 nodes")
+    result = answer_to(known)
+    assert result.sentence == (f"all 4 nodes unreachable since {clock(known)}: connection refused.")
+    assert (result.remedy, result.others, result.where) == (WHOLE, 0, "4 nodes")
 
 
-def test_two_nodes_are_told_one_by_one() -> None:
-    said = asked(observed({"n001": "down", "n002": "down"}))
-    assert said.sentence.startswith("n001 has been down for 6 min: cannot connect")
-    assert said.others == 1
+def test_two_nodes_are_shown_one_by_one() -> None:
+    result = answer_to(observed({"n001": "down", "n002": "down"}))
+    assert result.sentence.startswith("n001 has been down for 6 min: cannot connect")
+    assert result.others == 1
 
 
 def test_what_else_is_wrong_is_counted_beside_an_outage() -> None:
     down = dict.fromkeys(("n001", "n002", "n003"), "down")
-    assert asked(observed(down | {"n004/1": "lost"})).others == 1
+    assert answer_to(observed(down | {"n004/1": "lost"})).others == 1
 
 
-def test_a_node_of_an_outage_is_told_as_one_of_many() -> None:
+def test_a_node_of_an_outage_is_shown_as_one_of_many() -> None:
     known = observed(ALL_DOWN)
-    said = asked(known, "n003")
-    assert said.sentence == f"n003 has been down for 6 min, one of 4 nodes: {REFUSED}."
-    assert said.evidence == (f"all 4 nodes unreachable since {clock(known)}: connection refused",)
-    assert said.remedy == WHOLE
+    result = answer_to(known, "n003")
+    assert result.sentence == f"n003 has been down for 6 min, one of 4 nodes: {REFUSED}."
+    assert result.evidence == (f"all 4 nodes unreachable since {clock(known)}: connection refused",)
+    assert result.remedy == WHOLE
 
 
-def test_a_device_begins_with_its_own_incident_while_its_node_is_silent() -> None:
-    place = next(one for one in observed().devices if (one.node, one.index) == ("n003", 3))
-    xid = incident_now(
-        incident(3, node="n003", title="GPU has fallen off the bus"), device=place.id
-    )
-    named = msgspec.structs.replace(xid.incident, device_name=place.name)
+def test_a_device_starts_with_its_own_incident_while_its_node_is_silent() -> None:
+    slot = next(one for one in observed().devices if (one.node, one.index) == ("n003", 3))
+    xid = incident_now(incident(3, node="n003", title="GPU has fallen off the bus"), device=slot.id)
+    named = msgspec.structs.replace(xid.incident, device_name=slot.name)
     known = observed({"n003": "down"}, msgspec.structs.replace(xid, incident=named))
-    said = asked(known, "n003/3")
-    assert said.sentence.startswith("n003/nvidia3: GPU has fallen off the bus, for ")
-    assert said.sentence.endswith(f"; n003 has been down for 6 min: {REFUSED}.")
-    assert (said.others, said.incident) == (0, xid.incident.id)
+    result = answer_to(known, "n003/3")
+    assert result.sentence.startswith("n003/nvidia3: GPU has fallen off the bus, for ")
+    assert result.sentence.endswith(f"; n003 has been down for 6 min: {REFUSED}.")
+    assert (result.others, result.incident) == (0, xid.incident.id)
 
 
-def test_a_device_that_was_lost_before_its_node_fell_silent_is_told_to_be_lost() -> None:
+def test_a_device_that_was_lost_before_its_node_fell_silent_is_shown_as_lost() -> None:
     known = observed({"n001": "down"})
-    place = next(one for one in known.devices if (one.node, one.index) == ("n001", 3))
+    slot = next(one for one in known.devices if (one.node, one.index) == ("n001", 3))
     lost = machines.lost_view(3)
-    device = msgspec.structs.replace(lost.device, id=place.id)
+    device = msgspec.structs.replace(lost.device, id=slot.id)
     lost = msgspec.structs.replace(lost, device=device, state_since=NOW - 18)
-    failure = ReadFailure(backend="nvidia", device_id=place.id, message="NVML_ERROR_GPU_IS_LOST")
+    failure = ReadFailure(backend="nvidia", device_id=slot.id, message="NVML_ERROR_GPU_IS_LOST")
     own = machines.snapshot(lost, errors=(failure,))
-    said = asked(with_node(known, "n001", own, silent=f"n001 is down: {REFUSED}"), "n001/3")
-    assert said.sentence == (
+    result = answer_to(with_node(known, "n001", own, silent=f"n001 is down: {REFUSED}"), "n001/3")
+    assert result.sentence == (
         "n001/nvidia3 has been lost for 18 s: NVML_ERROR_GPU_IS_LOST;"
         f" n001 has been down for 6 min: {REFUSED}."
     )
 
 
-def test_a_device_of_which_nothing_is_wrong_is_told_with_its_job_and_its_node() -> None:
-    said = asked(observed({"n001": "down"}), "n001/3")
-    assert said.sentence == (
+def test_a_device_of_which_nothing_is_wrong_is_shown_with_its_job_and_its_node() -> None:
+    result = answer_to(observed({"n001": "down"}), "n001/3")
+    assert result.sentence == (
         f"n001/nvidia3 (job {JOB}) was last read 6 min ago: n001 has been down for 6 min: {REFUSED}."
     )
-    assert said.wrong
+    assert result.wrong
 
 
-def test_a_job_none_of_whose_nodes_answers_is_not_said_to_go_on() -> None:
+def test_a_job_none_of_whose_nodes_answers_is_not_shown_as_running() -> None:
     known = observed({"n001": "down", "n002": "down"})
-    said = asked(known, JOB)
-    assert said.sentence == (
+    result = answer_to(known, JOB)
+    assert result.sentence == (
         f"none of the 2 nodes of job {JOB} of ada has answered since {clock(known)}: connection"
         " refused; whether it still runs is unknown."
     )
-    assert said.others == 0
+    assert result.others == 0
 
 
 @pytest.mark.parametrize(
-    ("state", "begins"), [("down", "has answered since"), ("never", "has ever answered:")]
+    ("state", "start"), [("down", "has answered since"), ("never", "has ever answered:")]
 )
-def test_the_cause_of_the_silence_of_a_job_is_told_as_it_is(state: str, begins: str) -> None:
+def test_the_cause_of_the_silence_of_a_job_is_shown_as_it_is(state: str, start: str) -> None:
     known = observed({"n001": "down", "n002": "down"})
     cause = "the certificate was never valid, and has not answered a check"
     silent = {
@@ -155,13 +153,13 @@ def test_the_cause_of_the_silence_of_a_job_is_told_as_it_is(state: str, begins: 
         if name in ("n001", "n002")
     }
     known = msgspec.structs.replace(known, nodes={**known.nodes, **silent})
-    said = asked(known, JOB).sentence
-    assert said.startswith(f"none of the 2 nodes of job {JOB} of ada {begins}")
-    assert cause in said
+    result = answer_to(known, JOB).sentence
+    assert result.startswith(f"none of the 2 nodes of job {JOB} of ada {start}")
+    assert cause in result
 
 
 def test_a_job_one_of_whose_nodes_answers_goes_on() -> None:
-    assert asked(observed({"n001": "down"}), JOB).sentence.startswith(
+    assert answer_to(observed({"n001": "down"}), JOB).sentence.startswith(
         f"job {JOB} of ada is still running, but n001"
     )
 
@@ -170,17 +168,17 @@ def test_a_job_on_one_node_that_is_silent() -> None:
     known = observed({"n001": "down"})
     alone = [one for one in known.devices if one.node == "n001"]
     known = msgspec.structs.replace(known, devices=alone)
-    assert asked(known, JOB).sentence == (
+    assert answer_to(known, JOB).sentence == (
         f"n001, the only node of job {JOB} of ada, has not answered since {clock(known)}: connection"
         " refused; whether it still runs is unknown."
     )
 
 
-def test_a_job_several_of_whose_nodes_do_not_answer_tells_how_many() -> None:
+def test_a_job_several_of_whose_nodes_do_not_answer_shows_how_many() -> None:
     known = observed({"n001": "down", "n002": "down"})
     more = [msgspec.structs.replace(one, jobs=(JOB,)) for one in known.devices]
     known = msgspec.structs.replace(known, devices=more)
-    assert asked(known, JOB).sentence.startswith(
+    assert answer_to(known, JOB).sentence.startswith(
         f"job {JOB} is still running, but 2 of its 4 nodes have not answered since {clock(known)}"
     )
 
@@ -189,22 +187,22 @@ def test_a_job_several_of_whose_nodes_do_not_answer_tells_how_many() -> None:
 def test_what_a_rule_has_opened_about_silence_is_the_same_trouble(nodes: tuple[str, ...]) -> None:
     down: Mapping[str, str] = dict.fromkeys(nodes, "down")
     one = of_silence(nodes, id="i9")
-    said = asked(observed(down, one))
-    assert (said.others, said.incident) == (0, "i9")
-    assert "A node is silent" not in said.sentence
+    result = answer_to(observed(down, one))
+    assert (result.others, result.incident) == (0, "i9")
+    assert "A node is silent" not in result.sentence
 
 
 def test_members_of_an_incident_about_silence_are_not_more_things() -> None:
     group = of_silence(tuple(ALL_DOWN), id="i9")
     members = [of_silence((node,), id=f"m{node}", group_incident="i9") for node in ALL_DOWN]
-    said = asked(observed(ALL_DOWN, group, *members))
-    assert (said.others, said.incident) == (0, "i9")
+    result = answer_to(observed(ALL_DOWN, group, *members))
+    assert (result.others, result.incident) == (0, "i9")
 
 
 def test_an_incident_of_other_nodes_is_not_of_this_outage() -> None:
     down = dict.fromkeys(("n001", "n002", "n003"), "down")
     wider = of_silence((*down, "n004"), id="i9")
-    assert asked(observed(down, wider)).incident == ""
+    assert answer_to(observed(down, wider)).incident == ""
 
 
 def test_another_incident_of_a_node_does_not_hide_that_it_is_silent() -> None:
