@@ -449,7 +449,7 @@ _absent = st.dictionaries(st.sampled_from(SERIES), st.sampled_from(Absence))
 
 @st.composite
 def drawn_view(draw: st.DrawFn) -> DeviceView:
-    """A device as some exporter tells of it."""
+    """A device as some exporter reports it."""
     values = draw(_values)
     absent = {one: why for one, why in draw(_absent).items() if one not in values}
     return view(

@@ -1,4 +1,4 @@
-"""Nodes that stopped answering together are told as one outage."""
+"""Nodes that stopped answering together are shown as one outage."""
 
 from collections.abc import Sequence
 from datetime import datetime

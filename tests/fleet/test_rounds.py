@@ -1,4 +1,4 @@
-"""Work at an interval: it begins at once, goes on after an odd round, and does not catch up."""
+"""Work at an interval: it starts at once, goes on after an odd round, and does not catch up."""
 
 import asyncio
 
@@ -27,7 +27,7 @@ class _Work:
 
 
 def _three(work: _Work) -> list[float]:
-    """When the first three rounds at an interval of 10 s began, seconds after the first."""
+    """When the first three rounds at an interval of 10 s started, seconds after the first."""
 
     async def until_enough() -> None:
         running = asyncio.create_task(rounds(10.0, work, "the work"))

@@ -1,4 +1,4 @@
-"""Servers over pages that tell what they were asked."""
+"""Servers over pages that return the request they got."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

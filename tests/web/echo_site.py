@@ -1,4 +1,4 @@
-"""A server over pages that tell what they were asked, in a thread of its own, spoken to by raw bytes."""
+"""A server over pages that return their request, in a thread of its own, spoken to by raw bytes."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ BIG = 8 << 20
 
 
 class EchoPages:
-    """Every path below `/echo/` tells what was asked; the others each have a way of their own."""
+    """Every path below `/echo/` returns the request; the others each have a way of their own."""
 
     def methods(self, path: str) -> tuple[str, ...]:
         if path.startswith("/echo/"):

@@ -130,7 +130,7 @@ def test_a_list_that_never_has_what_it_had_is_not_believed() -> None:
 
 
 def test_a_page_that_comes_again_and_again_is_not_read_for_ever() -> None:
-    """A manager, or what is before it, that does not heed where a page begins."""
+    """A manager, or what is before it, that does not heed where a page starts."""
     requests = 0
 
     async def read(_: int) -> Page[int]:

@@ -296,7 +296,7 @@ def test_windows_are_in_the_archive(tmp_path: Path) -> None:
 
 
 class FullWriter:
-    """A writer in which much waits; it notes when it is told to write."""
+    """A writer in which much waits; it notes when it is asked to write."""
 
     is_backlogged = True
     dropped = 0

@@ -27,7 +27,7 @@ def packs() -> Rules:
 
 
 class Played:
-    """What was told of an archive."""
+    """What was printed of an archive."""
 
     def __init__(self, fleet: SyntheticFleet, lines: list[Line]) -> None:
         self.fleet, self.lines = fleet, lines

@@ -54,7 +54,7 @@ def test_each_fault_is_one_incident_where_it_is(play: Play) -> None:
 
 
 def test_announced_work_wakes_nobody(play: Play) -> None:
-    """Nodes are away while they are worked on, and a fault of then is told when the work is over."""
+    """Nodes are away while they are worked on, a fault of that time is notified afterwards."""
     played = play(
         Fault("unreachable", 5, 2000.0, 3000.0),
         seconds=6000,

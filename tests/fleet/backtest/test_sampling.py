@@ -58,7 +58,7 @@ def test_what_comes_later_than_a_sample_is_not_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize("step_s", [30, 300, 600])
 def test_a_storm_is_one_though_it_is_seen_a_sample_apart(tmp_path: Path, step_s: int) -> None:
     found = lines(tmp_path, backtest(tmp_path, step_s, "", apart=1))
-    # The first is told at once, as it is live.
+    # The first is notified at once, as it is live.
     assert [line.scope for line in found if line.scope == "group"] == ["group"]
     assert len(found) <= 2
     assert len(found[-1].nodes) == 12

@@ -61,7 +61,7 @@ def test_a_hub_gives_its_detector_all_faults_whenever_there_are_others() -> None
         site = TwoNodes()
         site.report("a", machines.view(0))
         ticks = Ticks()
-        # The second is confirmed later and began earlier.
+        # The second is confirmed later and started earlier.
         known = [fault(1, 1.0, node="n1", now=ticks.now)]
         past, detector = FaultRecorder(site.fleet, lambda: known), Detector()
         scores: list[list[float]] = []

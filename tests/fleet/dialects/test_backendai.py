@@ -26,7 +26,7 @@ def line(device: str, metric: str, number: object, value: str = "current") -> st
 
 
 def page(device: str, plugin: str) -> str:
-    """A device as the open CUDA plug-in tells it, under any plug-in's name."""
+    """A device as the open CUDA plug-in reports it, under any plug-in's name."""
     return (
         line(device, f"{plugin}_mem", "1.0e+009")
         + line(device, f"{plugin}_mem", "8.0e+010", "capacity")

@@ -1,4 +1,4 @@
-"""An exporter that is up and says that it cannot read its devices; Xids that only it tells of."""
+"""An exporter that is up and says that it cannot read its devices; Xids that only it reports."""
 
 import pytest
 
@@ -147,7 +147,7 @@ def test_a_count_without_a_time_degrades_when_it_grows() -> None:
     assert read(DCGM + COUNT.format(3), 15).event_counts[0].last_time == NOW + 10
     assert read(DCGM + COUNT.format(3), 609).health is Health.DEGRADED
     assert read(DCGM + COUNT.format(3), 611).health is Health.OK
-    assert read(DCGM + COUNT.format(1), 620).health is Health.OK  # it has begun anew
+    assert read(DCGM + COUNT.format(1), 620).health is Health.OK  # it has started anew
 
 
 def test_counts_survive_a_failure_and_are_not_reported_again() -> None:

@@ -1,4 +1,4 @@
-"""What exporters tell of the host itself, beside devices or alone."""
+"""What exporters report of the host itself, beside devices or alone."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Masks and codes of exporters: bits of DCGM's reasons are flags, codes of Ascend are told in words."""
+"""Masks and codes of exporters: bits of DCGM's reasons are flags, codes of Ascend are put in words."""
 
 import asyncio
 from pathlib import Path

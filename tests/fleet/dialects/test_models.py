@@ -1,4 +1,4 @@
-"""What a model's name and a few labels tell of a device."""
+"""What a model's name and a few labels say of a device."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a target told before, for when its exporter can name or read none of its devices."""
+"""What a target reported before, for when its exporter can name or read none of its devices."""
 
 import msgspec
 import pytest
@@ -86,7 +86,7 @@ def test_devices_that_are_read_after_a_failure_are_as_they_are_reported() -> Non
 
 
 def lost(index: int, **changes: object) -> DeviceView:
-    """A lost device that an exporter tells without the names of before."""
+    """A lost device that an exporter reports without the names of before."""
     bare = {"id": f"nvidia:nvidia{index}", "uuid": None, "pci_bus_id": None, "serial": None}
     device = machines.device(index, **{**bare, **changes})
     return named(device, state=DeviceState.LOST, state_since=150.0)

@@ -1,4 +1,4 @@
-"""The numbers of a device as a page told them are a mapping like any other."""
+"""The numbers of a device as a page reported them are a mapping like any other."""
 
 from accelwatch.fleet.dialects.base.reported_values import ReportedValues
 from accelwatch.fleet.dialects.base.sharing import series_positions

@@ -386,7 +386,7 @@ _RBLN = 'card="RBLN-CR13",name="rbln0",uuid="r-0"'
 
 
 def rebellions(state: str, inactive: int = 0, speed: float = 32) -> DeviceView:
-    """A card as the exporter tells of it from 0.3.0 on: a series for each state."""
+    """A card as the exporter reports it from 0.3.0 on: a series for each state."""
     lines = [
         f"rbln_npu_health{{{_RBLN}}} {inactive}",
         f"rbln_npu_pcie_link_speed_gts{{{_RBLN}}} {speed}",

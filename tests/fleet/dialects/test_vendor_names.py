@@ -1,4 +1,4 @@
-"""A card goes by one name, whoever tells of it: its vendor's exporter or our own agent."""
+"""A card goes by one name, whoever reports it: its vendor's exporter or our own agent."""
 
 from collections.abc import Mapping
 

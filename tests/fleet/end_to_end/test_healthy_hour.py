@@ -1,4 +1,4 @@
-"""An hour in which nothing is wrong: nobody is woken, whoever tells of the fleet."""
+"""An hour in which nothing is wrong: nobody is woken, whoever reports the fleet."""
 
 import asyncio
 from collections.abc import Sequence

@@ -61,7 +61,7 @@ async def scenario(folder: Path, hub: HubProcess, clock: ManualClock) -> None:
     by_family = {one["family"]: one for one in found["incidents"] if one["nodes"][0] == "n003"}
     lines = [one["text"] for one in by_family["nvidia.gpu"]["evidence"]]
     assert lines == ["xid_119: Timeout waiting for RPC"]
-    # The agent of n003 goes and comes again with what it told before; n001 has its device back.
+    # The agent of n003 goes and comes again with what it reported before; n001 has its device back.
     clock.advance(60.0)
     await hub.until(lambda found: found["nodes"]["up"] == 62)
     clock.advance(600.0)

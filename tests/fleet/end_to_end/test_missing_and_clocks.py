@@ -1,4 +1,4 @@
-"""Data that are missing, counters that begin anew, clocks that jump: nothing is opened or closed."""
+"""Data that are missing, counters that start anew, clocks that jump: nothing is opened or closed."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Many incidents at once: the hub goes on, tells of one, and forgets none."""
+"""Many incidents at once: the hub goes on, notifies of one, and forgets none."""
 
 import asyncio
 from collections.abc import Collection, Sequence
@@ -54,7 +54,7 @@ def devices(node: str, watts: float) -> list[DeviceView]:
 
 
 class OneSink:
-    """Whoever is told of incidents: one sink, which takes everything."""
+    """One sink, which accepts every notification."""
 
     def __init__(self, clock: ManualClock) -> None:
         self._clock = clock
@@ -81,7 +81,7 @@ class OneSink:
 
 
 class Site:
-    """A fleet that draws what it is told, and its rules."""
+    """A fleet that draws what the test says, and its rules."""
 
     def __init__(self, folder: Path, rule: str = GROUPED, nodes: int = NODES) -> None:
         file = folder / "rules.yaml"
@@ -162,7 +162,7 @@ def test_a_thousand_of_a_rule_without_a_group_are_a_storm_and_two_messages(
 
 
 class ShippedSite:
-    """Thirty nodes, in racks of five or none, under the shipped rules, and who is told."""
+    """Thirty nodes, in racks of five or none, under the shipped rules, and who is notified."""
 
     def __init__(self, folder: Path, *, racks: bool) -> None:
         self.clock = ManualClock(wall=machines.NOW)

@@ -113,7 +113,7 @@ def test_a_condition_is_evidence_for_a_rule_until_it_clears(tmp_path: Path) -> N
 
 
 def test_trap_04_the_condition_is_read_and_never_an_event_about_it(tmp_path: Path) -> None:
-    """Of a node that the hub knows by its address only; heartbeats begin nothing anew."""
+    """Of a node that the hub knows by its address only; heartbeats start nothing anew."""
 
     async def scenario() -> None:
         cluster = Cluster()

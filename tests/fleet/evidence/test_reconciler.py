@@ -1,4 +1,4 @@
-"""The board says what the reports say: begun once, kept, ended at once, bounded, reconciled."""
+"""The board says what the reports say: started once, kept, ended at once, bounded, reconciled."""
 
 import asyncio
 from collections.abc import Iterable
@@ -82,7 +82,7 @@ def test_a_node_that_is_gone_has_no_conditions() -> None:
 
 
 def test_a_peers_false_verdict_repeated_for_ever_is_one_piece_of_evidence() -> None:
-    """It is kept for as long as it is said, begins once, and is written seldom."""
+    """It is kept for as long as it is reported, starts once, and is written seldom."""
     world = World()
     for number in range(2000):
         world.bad("n1", text=f"said {number} times")

@@ -44,7 +44,7 @@ def two() -> tuple[CannedHub, CannedHub]:
 
 
 def words(hub: CannedHub) -> list[str]:
-    """What it was told to do, apart from what it was asked."""
+    """What it was commanded to do, apart from what was queried."""
     return [text for text in hub.requests if not text.startswith("GET")]
 
 

@@ -26,7 +26,7 @@ async def output(*words: str) -> str:
 
 
 async def ready(base: str) -> None:
-    """Wait until the hub over hubs has heard of one; the limit is only a guard."""
+    """Wait until the hub over hubs knows of one; the limit is only a guard."""
     async with asyncio.timeout(60), aiohttp.ClientSession() as session:
         while True:
             with contextlib.suppress(aiohttp.ClientConnectionError):

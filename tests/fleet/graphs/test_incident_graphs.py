@@ -25,7 +25,7 @@ def test_the_line_of_the_device_and_the_quartiles_of_its_peers() -> None:
     assert (graph.name, graph.unit, graph.rate, graph.peers) == ("power_watts", "watts", False, 3)
     assert drawn.line == "a nvidia0"
     assert drawn.band == "other devices of job 7 and model NVIDIA H100 80GB HBM3"
-    # The open step has begun, and nobody has told anything in it.
+    # The open step has started, and nothing was reported in it.
     assert graph.values[-12:] == (400.0, *[200.0] * 10, None)
     assert graph.lower_quartile[-12:] == (*[350.0] * 11, None)
     assert graph.median[-12:] == (*[400.0] * 11, None)

@@ -336,7 +336,7 @@ def test_history_is_answered() -> None:
             device = machines.device(2).id
             found = await running.get(path, params={"device": device})
             assert found["step_s"] == 10
-            # A step that has just begun has no number before the next tick.
+            # A step that has just started has no number before the next tick.
             reported = [watts for watts in found["values"]["power_watts"] if watts is not None]
             assert set(reported) == {644.125}
             assert len(found["values"]["utilization_ratio"]) == 90

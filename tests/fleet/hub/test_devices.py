@@ -1,4 +1,4 @@
-"""One device as its source told it last: what it says, and what is not believed of it."""
+"""One device as its source reported it last: what it says, and what is not believed of it."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The fleet's events: each once whatever is told again, bounded, on the hub's clock."""
+"""The fleet's events: each once whatever is reported again, bounded, on the hub's clock."""
 
 import itertools
 
@@ -40,7 +40,7 @@ def fault(time: float = NOW, **changes: object) -> ErrorEvent:
 
 
 class Telling:
-    """An event log and the nodes that tell it."""
+    """An event log and the nodes that report to it."""
 
     def __init__(self) -> None:
         self.log = EventLog()

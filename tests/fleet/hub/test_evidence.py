@@ -93,7 +93,7 @@ def test_an_alert_of_a_device_is_an_incident_until_it_is_resolved(rules: RuleSet
             assert active["since"] == "2020-01-31T10:00:00.123Z"
             assert active["by"] == "somebody (unverified)"
 
-            await running.post(WEBHOOK, json=firing)  # told again, it is the same
+            await running.post(WEBHOOK, json=firing)  # sent again, it is the same
             await running.post(WEBHOOK, json=message("resolved", uuid=str(UUID)))
             await running.until(lambda: opened(running) == [])
             assert (await running.get(PATH))["standing"] == []
@@ -159,7 +159,7 @@ def test_an_end_is_known_by_its_key_where_nobody_knows_whom_it_was_about(
             gone = message("resolved", uuid="GPU-that-has-gone")
             assert (await running.post(WEBHOOK, json=gone))["taken"] == 1
             assert (await running.get(PATH))["standing"] == []
-            # One of which nothing is known at all is told, and in the log once.
+            # One of which nothing is known at all is in the answer, and in the log once.
             for _ in range(2):
                 answer = await running.post(WEBHOOK, json=gone)
                 assert (answer["taken"], answer["unplaced"]) == (0, ["alertmanager_Hot"])

@@ -1,4 +1,4 @@
-"""What fits together in a hub's files is checked before it begins: with file, line, key and mend."""
+"""What fits together in a hub's files is checked before it starts: with file, line, key and mend."""
 
 from pathlib import Path
 

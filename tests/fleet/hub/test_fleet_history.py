@@ -1,4 +1,4 @@
-"""The hub keeps what the fleet came to over the last hour, and tells it."""
+"""The hub keeps what the fleet came to over the last hour, and shows it."""
 
 import asyncio
 import itertools

@@ -219,7 +219,7 @@ def test_history_has_what_rules_have_windows_over(tmp_path: Path) -> None:
             energy = "energy_joules_total.hardware"
 
             def has_growth(page: Any) -> bool:
-                """Growth takes two samples, and a step that has just begun has none."""
+                """Growth takes two samples, and a step that has just started has none."""
                 size = page["values"].get("memory_size_bytes", [None])
                 return None not in (size[-1], page["growth"].get(energy, [None])[-1])
 

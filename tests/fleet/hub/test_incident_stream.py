@@ -146,7 +146,7 @@ class Judge:
         return self.mutes.get(one.id)
 
     def is_covered_by_leader(self, one: Incident) -> bool:
-        """Whether what it follows is told."""
+        """Whether what it follows is published."""
         return bool(one.follows) and one.follows not in self.mutes
 
     def change(self, *incidents: Incident) -> None:
@@ -166,13 +166,13 @@ class Reader:
         self._after = 0
 
     async def read(self) -> list[Any]:
-        """What it is told now."""
+        """What it is sent now."""
         await self._news.refresh()
         frames, self._after = await self._news.frames(MSGPACK, self._after)
         return [message(frame[PREFIX_BYTES:]) for frame in frames]
 
     async def incidents(self) -> dict[str, str]:
-        """The incidents that it is told now, by id, with their states."""
+        """The incidents that it is sent now, by id, with their states."""
         return states(await self.read())
 
 

@@ -1,4 +1,4 @@
-"""What a hub tells of its targets in its own metrics."""
+"""What a hub's own metrics say of its targets."""
 
 import asyncio
 

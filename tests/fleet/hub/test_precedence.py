@@ -1,4 +1,4 @@
-"""Whom the hub believes when several exporters of a node tell of one device."""
+"""Whom the hub believes when several exporters of a node report one device."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A rule of a hub tells a real Alertmanager, and what it tells the hub is asked by a rule."""
+"""A rule of a hub notifies a real Alertmanager, and a rule reads what that sends to the hub."""
 
 import asyncio
 import contextlib
@@ -80,7 +80,7 @@ def test_incidents_arrive_change_and_end_and_others_alerts_come_in(
             assert active["annotations"]["runbook_url"] == "https://wiki/lost"
             assert "A GPU is lost" in active["annotations"]["summary"]
 
-            # As Prometheus would tell of another exporter's finding; the uuid is enough.
+            # As Prometheus would report the finding of another exporter; the uuid is enough.
             other = {"alertname": "BadGpu", "severity": "critical", "UUID": str(bad.uuid)}
             await there.post_alert(other, annotations=SHOWN)
             await running.until(lambda: [set(one) for one in _rules_of(running)] == [
@@ -98,7 +98,7 @@ def test_incidents_arrive_change_and_end_and_others_alerts_come_in(
                 incident=active["labels"]["incident"],
             )
             assert worse["fingerprint"] == active["fingerprint"]
-            # The alert that it was told by ourselves came back and proves nothing.
+            # The alert that we sent to it came back and proves nothing.
             assert [one.event.code for one in running.hub.fleet.evidence.all()] == [
                 "alertmanager_BadGpu"
             ]

@@ -44,7 +44,7 @@ def test_a_known_node_is_down_only_when_none_of_its_sources_can_be_reached(tmp_p
 
 
 async def acknowledged() -> Bench:
-    """A node that was last heard 40 seconds ago, and taken note of as down."""
+    """A node that last answered 40 seconds ago, and taken note of as down."""
     bench = Bench("a")
     bench.report("a", machines.view(0))
     bench.clock.advance(40)

@@ -1,4 +1,4 @@
-"""What one target has told, message by message: what is taken, what ends the connection."""
+"""What one target has sent, message by message: what is accepted, what ends the connection."""
 
 import asyncio
 import math
@@ -46,7 +46,7 @@ def new_source() -> TargetSource:
 
 
 def greeted(**hello: object) -> TargetSource:
-    """A source whose stream has begun."""
+    """A source whose stream has started."""
     source = new_source()
     source.start_stream()
     take(source, Hello(version="1", host="a", **hello))  # type: ignore[arg-type]

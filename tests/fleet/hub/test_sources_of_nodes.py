@@ -1,4 +1,4 @@
-"""Nodes that several targets tell of, in lists that change; what a store tells of the past."""
+"""Nodes that several targets report, in lists that change; what a store reports of the past."""
 
 import asyncio
 
@@ -15,7 +15,7 @@ OURS, THEIRS = "n1:9877", "n1:9400"
 
 
 class Two:
-    """A node with two targets, each of which tells of a device of its own."""
+    """A node with two targets, each of which reports a device of its own."""
 
     def __init__(self) -> None:
         self.clock = ManualClock(wall=machines.NOW)

@@ -25,7 +25,7 @@ class Racks:
                 self.bench.report(node, machines.view(0))
 
     def series(self, *muted: str) -> dict[str, str]:
-        """By node, when its outage began."""
+        """By node, when its outage started."""
         found = self.outages.series(muted)
         assert set(found.values()) <= {1}
         assert {name for name, _, _ in found} <= {"fleet_target_outage"}

@@ -17,7 +17,7 @@ from support.machines import composed as machines
 
 
 async def _ticks() -> list[dict[str, Any]]:
-    """Of a stream that is opened before its only node is heard; the hub's own next tick is far away."""
+    """Of a stream that is opened before its only node answers; the hub's own next tick is far away."""
     seen: list[dict[str, Any]] = []
     async with agent(machines.snapshot(machines.view(0), machines.view(1))) as one:
         settings = HubSettings(targets=Targets(static=(one.address,)))
@@ -48,7 +48,7 @@ def test_it_comes_at_once_as_often_as_it_is_wanted_and_with_what_is_known_then()
 
 
 async def _decoded(query: str) -> list[int]:
-    """What the node had told, as a number, whenever it was decoded for the first tick of a stream."""
+    """What the node had reported, as a number, for each time it was decoded for a first tick."""
     notified: list[int] = []
     async with agent() as one:
         settings = HubSettings(targets=Targets(static=(one.address,)))

@@ -1,4 +1,4 @@
-"""Changes of state as events: each once, never what stood when a node was first heard."""
+"""Changes of state as events: each once, never what was active when a node first answered."""
 
 import asyncio
 from pathlib import Path
@@ -28,7 +28,7 @@ async def no_rest() -> None:
 
 
 class Watch:
-    """A fleet of one node that is looked at every second, and what was told of it."""
+    """A fleet of one node that is looked at every second, and what was reported of it."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self.bench = Bench(NODE, folder=folder)
@@ -36,7 +36,7 @@ class Watch:
         self.transitions = Transitions(self.bench.fleet)
 
     def look(self, seconds: float = 1, *views: DeviceView) -> None:
-        """Time goes on by steps of a second; the node tells these devices at each, or nothing."""
+        """Time goes on by steps of a second; the node reports these devices at each, or nothing."""
         for _ in range(round(seconds)):
             self.bench.clock.advance(1)
             if views:
@@ -44,7 +44,7 @@ class Watch:
             asyncio.run(self.transitions.poll(no_rest))
 
     def own(self) -> list[Noted]:
-        """What the hub told itself; the node tells an event too."""
+        """What the hub recorded itself; the node reports an event too."""
         kept = self.bench.fleet.events.of(self.node)
         return [noted for noted in kept if noted.event.source == "hub"]
 

@@ -398,7 +398,7 @@ def _listing(body: str) -> bool | None:
         (page(0, claimed=[0]), True),
         (page(0, 1, claimed=[0, 1]), True),
         (page(0, 1, claimed=[0]), False),
-        # A family that tells only of GPUs without a claim is left as it is.
+        # A family that reports only of GPUs without a claim is left as it is.
         (page(0, claimed=[0]) + line("DCGM_FI_DEV_XID_ERRORS", 1), True),
         # Both scrapes of before and after a pod's start, as a store may keep them.
         (page(*ALL) + page(0, claimed=[0]), True),

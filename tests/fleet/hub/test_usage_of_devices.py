@@ -66,7 +66,7 @@ def test_owners_and_processes_change_apart() -> None:
 
 
 def shared_usage(count: int, total: int | None = None, rows: bytes | None = None) -> Usage:
-    """What a stream tells of so many processes of a device."""
+    """What a stream reports of so many processes of a device."""
     message = processes_message(0, machines.processes("x", count))
     packed = msgspec.msgpack.encode(message.rows)
     return Usage(rows=rows or packed, processes_total=count if total is None else total)

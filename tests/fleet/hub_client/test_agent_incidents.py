@@ -1,4 +1,4 @@
-"""The incidents of one machine as its agent tells them: in order, counted, silent, without rules."""
+"""The incidents of one machine as its agent reports them: in order, counted, silent, without rules."""
 
 import asyncio
 import contextlib

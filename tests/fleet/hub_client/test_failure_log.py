@@ -14,7 +14,7 @@ LATE = TargetFault(Reason.TIMEOUT, "no answer in time")
 
 
 class Bench:
-    """A log whose waits end when they are told to."""
+    """A log whose waits end when the test ends them."""
 
     def __init__(self, caplog: pytest.LogCaptureFixture) -> None:
         caplog.set_level(logging.DEBUG)

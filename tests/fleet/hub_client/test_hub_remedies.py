@@ -1,4 +1,4 @@
-"""A hub's remedies as a dashboard hears of them: what is told, refused, left in doubt; nothing hangs."""
+"""A hub's remedies as a dashboard gets them: what is shown, refused, left in doubt; nothing hangs."""
 
 import asyncio
 import contextlib

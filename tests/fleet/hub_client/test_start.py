@@ -1,4 +1,4 @@
-"""A fleet is heard as soon as it can be read: targets begin in their order, as fast as we keep up."""
+"""A fleet is followed as soon as it can be read: targets start in their order, as fast as we keep up."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -20,7 +20,7 @@ TARGETS = {target.key: target for target in targets_of(["n[001-100]"])}
 
 
 class Started:
-    """Notes who began, and when; nobody is asked, for there is no reader."""
+    """Notes who started, and when; nothing is requested, for there is no reader."""
 
     def __init__(self) -> None:
         self.at: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""The picture of the evidence: line and band, gaps as gaps, the moment at which it began."""
+"""The picture of the evidence: line and band, gaps as gaps, the time at which it started."""
 
 import re
 

@@ -52,7 +52,7 @@ async def approval_link(there: Receiver) -> str:
 
 
 async def look(program: str, site: HubSite, one: PageSite, there: Receiver, picture: Path) -> str:
-    """What somebody who is told sees and does; the link's token."""
+    """What somebody who is notified sees and does; the link's token."""
     site.watts = 100.0
     address = await approval_link(there)
     token = address.partition("?link=")[2]

@@ -115,7 +115,7 @@ class Ward:
     async def fails(self, name: str, reason: str, *words: str) -> dict[str, Any]:
         """Wait until a bad node's row says why it fails, and in these words.
 
-        One that fails again and again may be heard for a moment before its row is asked for.
+        One that fails again and again may answer briefly before its row is requested.
         """
         await self.until(lambda: self.reason(name) == reason)
         async with asyncio.timeout(_WITHIN_S):
@@ -183,7 +183,7 @@ class Ward:
 
 @contextlib.asynccontextmanager
 async def simulation(clock: Clock, nodes: int, devices: int = 2) -> AsyncIterator[Simulated]:
-    """Simulated nodes that tick when told to."""
+    """Simulated nodes that tick when the test says so."""
     simulated = Simulated(clock, nodes, devices)
     await simulated.listen()
     try:

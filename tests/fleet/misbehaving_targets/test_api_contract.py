@@ -61,7 +61,7 @@ class Serving(threading.Thread):
             # As the fixture that gives every test this loop comes after those of a module.
             with asyncio.Runner(loop_factory=IdleLoop) as runner:
                 runner.run(self._serve())
-        except BaseException as error:  # noqa: BLE001 - told by `stop` on the thread of the test
+        except BaseException as error:  # noqa: BLE001 - raised by `stop` on the thread of the test
             self.failure = error
         finally:
             self.ready.set()
@@ -153,7 +153,7 @@ def _check(base: str, operation: Any, mode: GenerationMode) -> None:
 
 
 def _look_at_stream(words: dict[str, Any]) -> None:
-    """A stream has no end: what it begins with is as declared."""
+    """A stream has no end: what it starts with is as declared."""
     with requests.request(**words, stream=True, timeout=_WITHIN_S) as response:
         assert response.status_code in (200, 400, 503), response.text
         media = response.headers["Content-Type"].partition(";")[0]

@@ -1,4 +1,4 @@
-"""Clocks a day off, sequences that begin anew, devices that change, and two nodes with one uuid."""
+"""Clocks a day off, sequences that start anew, devices that change, and two nodes with one uuid."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -42,7 +42,7 @@ Check = Callable[[Ward, Misbehaving, Streamer, ManualClock], Awaitable[None]]
 
 
 def run(check: Check) -> None:
-    """A node that tells what the test wants, among healthy ones; mended in the end."""
+    """A node that sends what the test wants, among healthy ones; mended in the end."""
 
     async def main() -> None:
         clock = ManualClock(wall=START)

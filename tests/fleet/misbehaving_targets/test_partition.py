@@ -103,7 +103,7 @@ def _timed_out(page: Any) -> bool:
 
 
 async def _until(hub: HubProcess, wanted: str) -> list[list[str]]:
-    """Look until every parted node is in a state; the different sights on the way."""
+    """Look until every parted node is in a state; the different states on the way."""
     seen: list[list[str]] = []
     async with asyncio.timeout(60):
         while not seen or set(seen[-1]) != {wanted}:

@@ -1,4 +1,4 @@
-"""A journal that may be read and not written: the hub goes on, says so, and begins no other."""
+"""A journal that may be read and not written: the hub goes on, says so, and starts no other."""
 
 import asyncio
 import os

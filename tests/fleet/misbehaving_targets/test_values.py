@@ -71,7 +71,7 @@ async def every_page(running: Ward, bad: str) -> dict[str, Any]:
 
 
 def run(behaviour: Behaviour, check: Callable[[Ward, str, dict[str, Any]], None]) -> None:
-    """A bad node among good ones, until it has told its devices; then every page, and mended again."""
+    """A bad node among good ones, until it has reported its devices; then every page, and repaired."""
 
     async def main() -> None:
         clock = ManualClock(wall=START)

@@ -20,7 +20,7 @@ STEPS = 90
 async def judged(
     folder: Path, reports: dict[str, list[tuple[DeviceView, ...]]], minutes: int = STEPS
 ) -> list[Incident]:
-    """Open incidents of the rule after so many minutes, in which nodes tell one thing, then another."""
+    """Open incidents of the rule after so many minutes in which nodes report one thing, then another."""
     site = AlikeFleet()
     settings = RuleSettings(packs=("host",))
     runner = RuleRunner(FleetEvaluator(site.fleet), settings, folder)

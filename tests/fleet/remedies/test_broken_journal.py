@@ -98,7 +98,7 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Notified:
-    """What two sinks got: one is told of incidents, one by its routes of nothing."""
+    """What two sinks got: one is notified of incidents, one by its routes of nothing."""
 
     def __init__(self, chat: Receiver, nobody: Receiver) -> None:
         self.chat = chat

@@ -47,7 +47,7 @@ def test_a_broken_rule_file_is_notified_once_and_its_mend_once(
             async with site.running() as (rules, _):
                 file.write_text(good + "- id: [", encoding="utf-8")
                 await there.wait_for(1)
-                # Broken in another way, and read by somebody's wish: nobody is told once more.
+                # Broken in another way, and read on request: nobody is notified once more.
                 file.write_text(good + "- nonsense", encoding="utf-8")
                 await until(lambda: any("a mapping is expected" in one for one in rules.problems))
                 rules.refuse("rules.yaml: broken")

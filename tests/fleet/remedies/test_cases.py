@@ -1,4 +1,4 @@
-"""What the engine is told of incidents: what has changed, and of everything that was not told yet."""
+"""What the engine receives of incidents: what has changed, and everything that was not sent yet."""
 
 from dataclasses import replace
 from types import SimpleNamespace

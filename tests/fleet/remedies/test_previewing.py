@@ -1,4 +1,4 @@
-"""What a scheduler says to a drain stands in the plan; what it does not say is told, too."""
+"""What a scheduler says to a drain stands in the plan; what it does not say is reported, too."""
 
 import asyncio
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What the engine is told of nodes: what has changed at once, and the rest often enough to be fresh."""
+"""What the engine receives of nodes: what has changed at once, and the rest often enough to be fresh."""
 
 from accelwatch.alerting.rules.timing import LEAST_SILENCE_S
 from accelwatch.fleet.remedies.node_status import AGAIN_S, NodeStatusReader
@@ -13,7 +13,7 @@ from support.machines import composed as machines
 
 
 class NodeChanges:
-    """Node `a`, and what is told of it."""
+    """Node `a`, and what is published of it."""
 
     def __init__(self) -> None:
         self.site = TwoNodes()

@@ -63,7 +63,7 @@ def broken(site: HubSite) -> None:
 
 
 def again(site: HubSite, play: Play) -> None:
-    """A hub that begins now, and has met the node's agent."""
+    """A hub that starts now, and has met the node's agent."""
 
     async def scenario() -> None:
         async with site.running() as (_, remedies):

@@ -1,4 +1,4 @@
-"""What a hub that acts tells of it, and what people may say to it."""
+"""What a hub that acts shows of it, and what people may command."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""Who falls silent is told of within moments, where a probe may come of it."""
+"""Who falls silent is reported within seconds, where a probe may come of it."""
 
 import asyncio
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from support.fleet.two_nodes import view
 
 
 class Site:
-    """Two nodes that have spoken once, and who is told to have turned, with the time."""
+    """Two nodes that have spoken once, and who was reported to have turned, with the time."""
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock

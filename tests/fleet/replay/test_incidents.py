@@ -98,7 +98,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def at(now: float, *lines: bytes) -> dict[str, tuple[str, str | None]]:
-    """Standing and end of what is told at a moment, by rule."""
+    """State and end of what is shown at a time, by rule."""
     incidents = incidents_at([parse_marker(one) for one in lines], now)
     return {one.incident.rule: (one.incident.state, one.incident.closed) for one in incidents}
 

@@ -55,7 +55,7 @@ def to(there: Receiver, name: str = "a", **more: Any) -> Alerts:
     sink = SinkSettings(
         name=name, type="webhook", timeout_s=2.0, options={"url": f"{there.base}/{name}"}
     )
-    # An end is told at once: what comes back soon is tried where messages are queued.
+    # An end is notified at once: what comes back soon is tried where messages are queued.
     more = {"resolve_after_s": 0.0, **more}
     return Alerts(sinks=(sink,), external_url="https://hub/", **more)
 

@@ -69,7 +69,7 @@ class Hub(TwoNodes):
             self.report(node, view(0, owners=JOB), view(1, owners=JOB))
 
     def tick(self) -> dict[str, list[str]]:
-        """Who has begun, by rule."""
+        """Who has started, by rule."""
         self.clock.advance(1.0)
         changes = asyncio.run(self.evaluator.tick(LongWork()))
         self.changes = changes

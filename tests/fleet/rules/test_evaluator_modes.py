@@ -1,4 +1,4 @@
-"""Rules judged over columns: the same verdicts as one by one, and only where something has begun."""
+"""Rules evaluated over columns: the same verdicts as one by one, and only where something started."""
 
 import asyncio
 from itertools import accumulate, cycle

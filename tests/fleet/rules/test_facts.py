@@ -1,4 +1,4 @@
-"""Whose job is on a node: as its agent tells it, else as the scheduler shows it."""
+"""Whose job is on a node: as its agent reports it, else as the scheduler shows it."""
 
 from collections.abc import Iterator, Mapping
 
@@ -24,7 +24,7 @@ def bench() -> Iterator[Bench]:
 
 
 def set_owners(bench: Bench, *owners: Owner) -> None:
-    """The agent tells of two devices, of which the second has these owners."""
+    """The agent reports two devices, of which the second has these owners."""
     bench.report("a", machines.view(0), machines.view(1, owners=owners))
     bench.fleet.table.refresh(bench.fleet.nodes.values(), (), bench.clock.monotonic())
 

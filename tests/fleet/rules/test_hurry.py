@@ -1,4 +1,4 @@
-"""What an agent tells that shall not wait for the next tick of the rules."""
+"""What an agent reports that shall not wait for the next tick of the rules."""
 
 import asyncio
 from collections.abc import Callable

@@ -193,7 +193,7 @@ def test_a_device_that_was_exchanged_has_no_past_and_no_sample() -> None:
 
 
 def note(hub: Hub, node: str, index: int | None, code: str, ago_s: float = 0.0) -> None:
-    """An event that a node told."""
+    """An event that a node reported."""
     event = ErrorEvent(
         code=code,
         category=Category.BUS,
@@ -377,7 +377,7 @@ def test_a_rule_about_a_job_reads_no_samples_of_the_job_before() -> None:
     work("8", 300.0, 400, 1.0)
     assert [hub.truth(one) for one in (of_job, growth)] == [False, False]
     work(None, 300.0, 460, 1.0)
-    work("8", 300.0, 520, 1.0)  # nothing was told of the job for a while, and it went on
+    work("8", 300.0, 520, 1.0)  # nothing was reported of the job for a while, and it went on
     assert hub.truth(of_job) is False
 
 
@@ -511,7 +511,7 @@ GROWING = (
 
 @pytest.mark.parametrize("text", GROWING)
 def test_devices_that_come_while_rules_are_judged_wait_for_the_next_tick(text: str) -> None:
-    """Others have their turn within a tick: nodes tell, pages bring the table, rows become more."""
+    """Others have their turn within a tick: nodes report, pages bring the table, rows become more."""
     hub = Hub(text, firing=lambda _: np.ones(64, dtype=np.bool_))
     hub.report("a", view(0), view(1), host(host_blocked_processes=5))
     hub.report("b", view(0), view(1))

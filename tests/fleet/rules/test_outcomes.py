@@ -19,7 +19,7 @@ Gaps = st.integers(0, 255)
 
 
 def emptied(world: World, rule: RuleExpression, gaps: int) -> World:
-    """The same world, in which some series are never told and some events have not happened."""
+    """The same world, in which some series are never reported and some events have not happened."""
     gone = {one for at, one in enumerate(sorted(rule.needs.series)) if gaps >> at & 1}
     quiet = gaps & 16
     nothing = [None] * world.size

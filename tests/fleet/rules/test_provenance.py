@@ -36,7 +36,7 @@ class Sourced(TwoNodes):
         self.fleet.set_targets([*self.targets, Target(node="b", scheme="https", address="b:9877")])
 
     def report_values(self, at: int, dialect: str, **values: float) -> None:
-        """The source of a place tells these of device 0."""
+        """The source of an address reports these of device 0."""
         series_values: dict[Series, float | None] = {("reset_required",): None}
         series_values |= {(key,): value for key, value in values.items()}
         source = self.fleet.source(self.targets[at].key)
@@ -100,8 +100,8 @@ def test_certificates_that_are_not_looked_at_any_more_count_at_once(tmp_path: Pa
 @pytest.mark.parametrize(
     ("when", "wanted"),
     [
-        (LOW, SAFE),  # ours tells of it, and ours is believed first
-        ("reset_required == 1", EXPORTER),  # of this only the exporter tells
+        (LOW, SAFE),  # ours reports it, and ours is believed first
+        ("reset_required == 1", EXPORTER),  # of this only the exporter reports
         ("power_watts < 200 and reset_required == 1", EXPORTER),
         ("power_watts < 200 or reset_required == 1", SAFE),
         ("power_watts > 200 or reset_required == 1", EXPORTER),

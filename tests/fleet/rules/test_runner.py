@@ -505,7 +505,7 @@ rules:
 
 
 def receive(site: Site, ago_s: float, number: int = 1) -> None:
-    """The agent of node a tells an event, as it does again after every reconnect."""
+    """The agent of node a reports an event, as it does again after every reconnect."""
     event = ErrorEvent(
         code="xid_79",
         category=Category.BUS,

@@ -27,7 +27,7 @@ from support.servers.sshd import SshSite
 
 
 class ReceivedRounds:
-    """What a follower tells."""
+    """What a follower reports."""
 
     def __init__(self) -> None:
         self.faults: list[TargetFault] = []

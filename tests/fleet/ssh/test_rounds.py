@@ -1,4 +1,4 @@
-"""What becomes of a round: devices as the fleet takes them, and devices of which nothing is told now."""
+"""What becomes of a round: devices as the fleet takes them, and devices not reported now."""
 
 from collections.abc import Mapping, Sequence
 
@@ -19,7 +19,7 @@ MARK = "0123456789abcdef"
 
 
 class Scripted:
-    """Says what it is told to, round by round."""
+    """Returns what the test gave it, round by round."""
 
     def __init__(self, *rounds: Sequence[RemoteRow] | Exception) -> None:
         self._rounds = list(rounds)
@@ -128,7 +128,7 @@ def test_rows_that_break_their_contract_cost_their_backend_only() -> None:
 
 
 def test_what_devices_have_in_common_is_held_once() -> None:
-    """A fleet's devices are told anew in every round, and the names of what they tell are most of it."""
+    """A fleet's devices are reported again in every round, the names of their values are most of it."""
     first, second = reader(a=Scripted([row(0), row(1, 200.0)]))(body("a")).devices
     assert first.reading.absent is second.reading.absent
     assert next(iter(first.reading.values)) is next(iter(second.reading.values))

@@ -169,7 +169,7 @@ def test_commands_read_nothing_of_what_is_meant_for_the_shell(tmp_path: Path) ->
 
 
 def test_a_command_that_hangs_is_ended(tmp_path: Path) -> None:
-    # Long enough to begin on a machine that stands still for seconds.
+    # Long enough to start on a machine that stands still for seconds.
     stdout = run_alone(tmp_path, "echo begun; exec sleep 60", timeout_s=8.0)
     assert stdout.late
     assert stdout.output == b"begun\n"

@@ -1,4 +1,4 @@
-"""Uuids that more than one node has are told for as long as more than one has them."""
+"""Uuids that more than one node has are reported for as long as more than one has them."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -116,7 +116,7 @@ def test_devices_that_were_read_whole_say_what_their_views_say() -> None:
 
 @pytest.mark.parametrize("targets", [1, 2])
 def test_devices_of_streams_are_read_by_layout_over_all_nodes(targets: int) -> None:
-    """Also where each node has a second target of which nothing is heard."""
+    """Also where each node has a second target of which nothing is received."""
     stand = Stand()
     for name, arrived, devices in (("a", 5.0, {0: ONE, 1: TWO, 2: ONE}), ("b", 6.0, {3: ONE})):
         node, (source, *_) = stand.node(name, targets)

@@ -1,4 +1,4 @@
-"""Fifteen minutes of a device in steps: what was told first in each, nothing where nothing was told."""
+"""Fifteen minutes of a device in steps: what was reported first in each, nothing where nothing was."""
 
 import weakref
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from accelwatch.schema.reading import Number
 
 
 class Reporting:
-    """A device that tells one number for all quantities."""
+    """A device that reports one number for all quantities."""
 
     def __init__(self, value: float | None) -> None:
         self._value = value

@@ -1,4 +1,4 @@
-"""Windows of a job: what a row did before its job began does not count."""
+"""Windows of a job: what a row did before its job started does not count."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Values of many devices as a block: the same as those of each device, whatever it tells."""
+"""Values of many devices as a block: the same as those of each device, whatever it reports."""
 
 import math
 from collections.abc import Sequence

@@ -46,12 +46,12 @@ class Sample(NamedTuple):
     received: bool = True
     # Whether something else stands in the row from now on.
     other: bool = False
-    # Whether another job has begun there.
+    # Whether another job has started there.
     starts_job: bool = False
 
 
 class Feed:
-    """Windows fed by hand, and the samples of each row as they were told."""
+    """Windows fed by hand, and the samples of each row as they were reported."""
 
     def __init__(self, rows: int, interval_s: float = 1.0, shift: int = 0) -> None:
         self.now = 1000.0
@@ -59,7 +59,7 @@ class Feed:
         self.windows = Windows()
         for number in range(
             shift
-        ):  # each series begins its buckets a second later than the one before
+        ):  # each series starts its buckets a second later than the one before
             self.windows.request(("shift", str(number)), 10, "avg")
         self.shift = shift
         self.arrived = np.full(rows, nan)
@@ -131,7 +131,7 @@ class Feed:
         return rise / span if span > 0 else nan
 
     def job_start(self, row: int) -> float:
-        """Where the first bucket begins that is all of the job's."""
+        """Where the first bucket starts that is all of the job's."""
         if math.isinf(self.job_since[row]):
             return self.job_since[row]
         return (math.floor((self.job_since[row] - self.shift) / 10) + 1) * 10 + self.shift
@@ -255,7 +255,7 @@ def test_a_window_ends_now_and_starts_at_an_edge() -> None:
         ([100.0, 110.0, 120.0], 20.0),
         ([1e12, 5.0, 10.0], 5.0),  # reset
         ([2**32 - 3.0, 2.0, 4.0], 2.0),  # wrapped
-        ([1e12, 1e12 - 1, 1e12 + 1], 2.0),  # told an older number and then a newer one
+        ([1e12, 1e12 - 1, 1e12 + 1], 2.0),  # sent an older number and then a newer one
         ([7.0, 7.0, 7.0], 0.0),
     ],
 )

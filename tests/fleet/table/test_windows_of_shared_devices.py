@@ -31,7 +31,7 @@ class SharedFeed(Feed):
     def play(
         self, samples: Sequence[Sample], jobs: Sequence[Sequence[str]], after_s: float = 1.0
     ) -> None:
-        """A tick, at which each row is told to have some jobs."""
+        """A tick, at which each row has some jobs."""
         names = sorted({name for some in jobs for name in some})
         codes = np.array([names.index(some[0]) if some else -1 for some in jobs])
         shared = {row: some for row, some in enumerate(jobs) if len(some) > 1}

@@ -1,4 +1,4 @@
-"""Targets of a Backend.AI manager: agents' names are the nodes', and a shared address is told."""
+"""Targets of a Backend.AI manager: agents' names are the nodes', and a shared address is reported."""
 
 import asyncio
 import contextlib
@@ -169,7 +169,7 @@ def test_what_was_pending_is_over_when_the_addresses_are_set() -> None:
 
 
 def test_an_answer_that_is_refused_changes_nothing_that_was_reported() -> None:
-    """Also where it would have more to tell."""
+    """Also where it would have more to list."""
     served = Served(FIRST)
 
     async def main() -> None:

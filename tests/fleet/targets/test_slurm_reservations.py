@@ -1,4 +1,4 @@
-"""Slurm's reservations for maintenance: a real controller where there is one, and a hub that is told."""
+"""Slurm's reservations for maintenance: a real controller if there is one, and a hub that reads it."""
 
 import asyncio
 import logging
@@ -69,7 +69,7 @@ def test_a_real_controller_lists_them() -> None:
 
 
 class Cluster:
-    """Answers as it is told."""
+    """Answers as the test says."""
 
     def __init__(self) -> None:
         self.answer: list[Maintenance] | UsageError = []

@@ -106,7 +106,7 @@ def test_a_discovery_that_breaks_costs_no_other(caplog: pytest.LogCaptureFixture
 
 
 class BreaksLater:
-    """A way that has told of targets and then breaks."""
+    """A discovery that has found targets and then breaks."""
 
     def __init__(self) -> None:
         self.kept = TargetCache()

@@ -125,7 +125,7 @@ def test_a_pause_is_no_interval() -> None:
 def test_what_partial_answers_lack_for_long_is_gone(
     start_hub: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A store of which a part is away for days: targets whose series change are told all the same."""
+    """A store of which a part is away for days: targets whose series change are still reported."""
 
     async def main() -> None:
         async with fake_store() as store:

@@ -1,4 +1,4 @@
-"""Targets that a store begins to scrape while it is being read are told whole, or not yet."""
+"""Targets that a store starts to scrape while it is being read are returned whole, or not yet."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -103,7 +103,7 @@ async def running_alike(stored: Running, scraping: Running) -> None:
         return held.count(4) == nodes
 
     def unlike() -> dict[str, object]:
-        """What the store tells otherwise than the exporters, by node."""
+        """What the store reports otherwise than the exporters, by node."""
         of_store = seen(stored)
         by_first = {next(iter(devices)): devices for devices in seen(scraping).values()}
         return {

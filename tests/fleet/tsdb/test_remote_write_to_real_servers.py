@@ -21,7 +21,7 @@ def writing(url: str, **more: Any) -> RemoteWrite:
 
 
 async def keep_telling(one: Agent) -> None:
-    """Agents tell again and again, else nothing new is written."""
+    """Agents report again and again, else nothing new is written."""
     while True:
         one.feed.put(one.feed.snapshot())
         await asyncio.sleep(0.1)

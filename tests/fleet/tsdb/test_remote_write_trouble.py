@@ -187,7 +187,7 @@ def test_nobody_listens() -> None:
 
 
 def test_what_is_written_is_what_the_agent_exposes(start_hub: Any) -> None:
-    """Every sample has its labels in order, its value, and the moment at which the node told it."""
+    """Every sample has its labels in order, its value, and the time at which the node sent it."""
 
     async def main() -> None:
         owner = Owner(kind="job", scheduler="slurm", job_id="7", user="ada", queue="batch")

@@ -21,7 +21,7 @@ def reading(url: str, **more: Any) -> Store:
 
 
 async def keep_telling(*agents: Agent) -> None:
-    """Agents tell again and again, else nothing new is written."""
+    """Agents report again and again, else nothing new is written."""
     while True:
         for one in agents:
             one.feed.put(one.feed.snapshot())

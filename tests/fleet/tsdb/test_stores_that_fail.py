@@ -308,7 +308,7 @@ def test_store_and_receiver_by_tls_with_a_token(start_hub: Any, tmp_path: Path) 
 
 
 def test_a_read_is_reported_with_its_own_numbers(start_hub: Any) -> None:
-    """Sums that were counted while the store was being read are not told with the read."""
+    """Sums that were counted while the store was being read are not reported with the read."""
 
     async def main() -> None:
         async with fake_store() as store:

@@ -1,4 +1,4 @@
-"""Hubs that stream their nodes once, and note what they are asked and told."""
+"""Hubs that stream their nodes once, and note what is requested of them."""
 
 import asyncio
 import contextlib
@@ -39,7 +39,7 @@ class CannedHub:
         self.serial = "GPU"
 
     def hello(self) -> FleetHello:
-        """How its stream begins."""
+        """How its stream starts."""
         return FleetHello(interval_s=1.0, fields=FIELDS)
 
     def tick(self) -> FleetTick:
@@ -53,7 +53,7 @@ class CannedHub:
         )
 
     def stream(self) -> bytes:
-        """What it tells once."""
+        """What it sends once."""
         slots: list[DeviceSlot] = [
             msgspec.structs.replace(slot_of(number, node, 0, "r1"), uuid=f"{self.serial}-{node}")
             for number, node in enumerate(self.nodes)

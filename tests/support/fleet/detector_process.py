@@ -22,7 +22,7 @@ from support.fleet.two_nodes import TwoNodes, host, view
 from support.machines import composed as machines
 
 INTERVAL_S = 10.0
-# Of 400 s, 300 are on hold as a group begins to work.
+# Of 400 s, 300 are on hold as a group starts to work.
 LEARNED_S = 90.0
 
 

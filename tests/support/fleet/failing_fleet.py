@@ -107,7 +107,7 @@ def _on(host: str, view: DeviceView) -> DeviceView:
 
 
 class Node:
-    """An agent over a node that stays healthy, or that falls sick when it is told to."""
+    """An agent over a node that stays healthy, or that falls sick when the test says so."""
 
     def __init__(self, host: str, served: Agent, devices: int) -> None:
         self.address = served.address
@@ -150,7 +150,7 @@ class Node:
 
 @contextlib.asynccontextmanager
 async def nodes(*hosts: str, devices: int = 8) -> AsyncIterator[tuple[Node, ...]]:
-    """Agents of nodes that tell their state again and again."""
+    """Agents of nodes that report their state again and again."""
     async with contextlib.AsyncExitStack() as stack:
         found = []
         for host in hosts:

@@ -139,7 +139,7 @@ def stream_bytes(*snapshots: Snapshot, sequences: tuple[int, ...] = ()) -> bytes
 
 
 def context_bytes(snapshot: Snapshot, numbers: EventNumbers) -> bytes:
-    """What a new stream of an agent with these numbers tells first."""
+    """What a new stream of an agent with these numbers sends first."""
     messages = CompactEncoder(numbers).messages(snapshot)
     return b"".join(framed(message, MSGPACK) for message in messages)
 

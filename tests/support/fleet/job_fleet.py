@@ -24,7 +24,7 @@ from support.incidents.incident_samples import incident
 from support.machines import composed as machines
 
 POWER: Series = ("power_watts",)
-# By node and index of the device; None where nothing is told, absent where the device is not there.
+# By node and index of the device; None where nothing is reported, absent where the device is not there.
 Watts = Mapping[tuple[str, int], float | None]
 
 
@@ -85,7 +85,7 @@ class JobFleet:
         ago_s: float = 60.0,
         **fields: Any,
     ) -> Incident:
-        """One about a device of a node, or about the node, that began a while ago."""
+        """One about a device of a node, or about the node, that started a while ago."""
         scope = Scope.NODE if index is None else Scope.DEVICE
         device = "" if index is None else device_id(index)
         return incident(

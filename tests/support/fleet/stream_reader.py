@@ -23,7 +23,7 @@ _backends = msgspec.msgpack.Decoder(tuple[BackendStatus, ...]).decode
 
 
 class StreamFollower:
-    """What one stream has told so far."""
+    """What one stream has sent so far."""
 
     def __init__(self) -> None:
         self.hello: Hello | None = None

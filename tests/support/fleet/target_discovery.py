@@ -30,7 +30,7 @@ class Finding:
                 await asyncio.sleep(0.01)
 
     async def turn(self, count: int = 2) -> None:
-        """Wait until it has looked so many times more; the first may have begun before."""
+        """Wait until it has looked so many times more; the first may have started before."""
         wanted = self.turns + count
         await self.until(lambda: self.turns >= wanted)
 

@@ -1,4 +1,4 @@
-"""A fleet of two nodes whose devices tell what a test wants."""
+"""A fleet of two nodes whose devices report what a test wants."""
 
 from collections.abc import Mapping
 from typing import Any

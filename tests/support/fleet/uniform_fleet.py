@@ -1,4 +1,4 @@
-"""A fleet of four nodes that are alike, until a test has one tell something else."""
+"""A fleet of four nodes that are alike, until a test has one report something else."""
 
 import asyncio
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from support.machines import composed as machines
 
 
 class AlikeFleet(TwoNodes):
-    """Four polled nodes, of which each tells a device and its host."""
+    """Four polled nodes, of which each reports a device and its host."""
 
     nodes = ("a", "b", "c", "d")
 

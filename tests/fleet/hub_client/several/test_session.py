@@ -1,4 +1,4 @@
-"""A command over several hubs tells the hub that acts on the node, and no other."""
+"""A command over several hubs goes to the hub that acts on the node, and to no other."""
 
 import asyncio
 import contextlib

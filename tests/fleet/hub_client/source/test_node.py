@@ -1,4 +1,4 @@
-"""One node of a hub as the Local screen sees it: as its agent tells, silent, forgotten, unreachable."""
+"""One node of a hub on the Local screen: as its agent reports it, silent, forgotten, unreachable."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The dashboard's own hub: it takes its order, shares little, and says why it cannot begin."""
+"""The dashboard's own hub: it takes its order, shares little, and says why it cannot start."""
 
 import gc
 import subprocess

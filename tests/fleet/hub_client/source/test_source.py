@@ -215,7 +215,7 @@ def test_history_is_there_or_nothing() -> None:
             past = await source.device_history(one.address, machines.device(0).id)
             assert past is not None
             assert past.step_s == 10
-            # A step that has just begun has no number before the next tick.
+            # A step that has just started has no number before the next tick.
             reported = [watts for watts in past.values["power_watts"] if watts is not None]
             assert set(reported) == {machines.values(0)["power_watts",]}
             assert await source.device_history(one.address, "nothing") is None

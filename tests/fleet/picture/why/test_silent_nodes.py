@@ -25,7 +25,7 @@ JOB = "48100"
 REFUSED = "cannot connect: Connection refused"
 WHOLE = "check the hub's network or the agents' roll-out first"
 ALL_DOWN = {f"n{number:03d}": "down" for number in range(1, 5)}
-# How long ago a node that is down was heard.
+# How long ago a node that is down last answered.
 AGE_S = 372.0
 
 
