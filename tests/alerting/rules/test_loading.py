@@ -21,6 +21,7 @@ from accelwatch.alerting.rules.testing.world import Member, World
 from accelwatch.base.errors import ConfigError
 from accelwatch.config.model import RuleSettings
 from accelwatch.expr.rule import RuleExpression
+from accelwatch.expr.vocabulary.rule_names import rule_names
 
 HOT = """\
 version: 1
@@ -356,6 +357,18 @@ def test_rules_of_packs_that_concern_nobody_are_left_out(tmp_path: Path) -> None
     assert not any(id_.startswith("amd.") for id_ in rules)
     assert any(id_.startswith("kernel.") for id_ in rules)
     assert {Scope.DEVICE, Scope.NODE} <= asked
+
+
+def test_what_was_checked_is_not_checked_again_for_the_next_reader() -> None:
+    files = RuleFiles([pack_file("kernel")])
+    first = files.rules(concerned=lambda scope, select: True).rules
+    second = files.rules(concerned=lambda scope, select: True).rules
+    other = files.rules(rule_names()).rules
+    assert first == second == other
+    for id_, rule in first.items():
+        assert second[id_].when.tree is rule.when.tree
+        assert second[id_].when.cost is not rule.when.cost
+        assert other[id_].when.tree is not rule.when.tree
 
 
 def test_files_that_say_the_same_are_checked_once(tmp_path: Path) -> None:

@@ -46,6 +46,8 @@ CEILINGS = ("observe", "quarantine", "drain", "remedy", "resume")
 Setting = TypeVar("Setting")
 # Whether somebody here may be meant by a selection.
 Concerned = Callable[[Scope, RuleExpression | None], bool]
+# Expressions that were checked, by text, scope and whether they are conditions.
+Checked = dict[tuple[str, Scope, bool], RuleExpression]
 _ID = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)*")
 
 
@@ -59,14 +61,16 @@ class FileLoader:
         names: NameTable | None,
         before: dict[str, Rule],
         concerned: Concerned | None,
+        *,
+        checked: Checked,
     ) -> None:
         self._file = file
         self._document = document
         self._names = names
         self._before = before
         self._concerned = concerned
-        # Expressions by text: most selections of a pack are the same.
-        self._checked: dict[tuple[str, Scope, bool], RuleExpression] = {}
+        # Most selections of a pack are the same.
+        self._checked = checked
         self.amendments: tuple[Amendment, ...] = ()
 
     def load(self) -> RuleSet:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from accelwatch.alerting.rules.loading.file_loader import Concerned, FileLoader
+from accelwatch.alerting.rules.loading.file_loader import Checked, Concerned, FileLoader
 from accelwatch.alerting.rules.loading.overrides import Amendment, amended
 from accelwatch.alerting.rules.loading.pack_files import PACKS, files_of
 from accelwatch.alerting.rules.rule import Profile, Rule, RuleSet
@@ -43,6 +43,8 @@ class RuleFiles:
             except ConfigError as error:
                 content = error
             self._read.append((file, content))
+        # What was checked by the names of the catalogue counts for the next snapshot too.
+        self._checked: Checked = {}
 
     def rules(self, names: NameTable | None = None, concerned: Concerned | None = None) -> RuleSet:
         """Their rules. Raises ConfigError with a line for each mistake of all files.
@@ -54,12 +56,13 @@ class RuleFiles:
         profiles: list[Profile] = []
         amendments: list[Amendment] = []
         complaints: list[str] = []
+        checked = self._checked if names is None else {}
         for file, document in self._read:
             selector = concerned if file.parent == PACKS else None
             try:
                 if isinstance(document, ConfigError):
                     raise document
-                loader = FileLoader(file, document, names, rules, selector)
+                loader = FileLoader(file, document, names, rules, selector, checked=checked)
                 loaded = loader.load()
             except ConfigError as error:
                 complaints.append(str(error))
