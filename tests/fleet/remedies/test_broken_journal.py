@@ -21,6 +21,7 @@ from accelwatch.alerting.incidents.journal.sqlite import folder as journal_folde
 from accelwatch.alerting.incidents.journal.sqlite.file import FILE
 from accelwatch.alerting.incidents.journal.sqlite.schema import VERSION
 from accelwatch.config.alerts import Alerts, QuietHours, Route, SinkSettings
+from accelwatch.fleet.incident_page import approval_requests
 from accelwatch.fleet.remedies.runner import RemedyRunner
 from fleet.remedies.hub_site import HubSite, until
 from remediation.fake_scheduler import FakeScheduler
@@ -97,6 +98,12 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(own_problems, "NOTIFIED_AFTER_S", 0.5)
 
 
+@pytest.fixture
+def undecided(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Messages wait for a decision as briefly as can be: without a journal there is none."""
+    monkeypatch.setattr(approval_requests, "_SOON_S", 0.0)
+
+
 class Notified:
     """What two sinks got: one is notified of incidents, one by its routes of nothing."""
 
@@ -159,6 +166,7 @@ async def _nothing_is_done_and_that_is_notified(
     assert site.world.effects == []
 
 
+@pytest.mark.usefixtures("undecided")
 @pytest.mark.parametrize("how", BEFORE)
 def test_a_hub_that_starts_without_its_journal(
     tmp_path: Path,
@@ -178,6 +186,7 @@ def test_a_hub_that_starts_without_its_journal(
     asyncio.run(scenario())
 
 
+@pytest.mark.usefixtures("undecided")
 @pytest.mark.parametrize("how", IN_USE)
 def test_a_hub_that_loses_its_journal_while_nothing_happens(
     tmp_path: Path,
