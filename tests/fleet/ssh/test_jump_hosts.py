@@ -12,7 +12,7 @@ from support.processes.warm_command import accelwatch
 from support.servers.sshd import MISSING, SSH, SSHD, SshSite, ssh_site
 
 pytestmark = pytest.mark.skipif(SSHD is None or SSH is None, reason=MISSING)
-MANY = 24
+MANY = 12
 
 
 def _healthy(folder: Path) -> str:

@@ -11,7 +11,7 @@ from accelwatch.agent.rules.rule_evaluator import NodeRuleEvaluator
 from accelwatch.alerting.evaluation.runner import RuleRunner
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.alerting.rules.loading.pack_files import pack_file, pack_names
-from accelwatch.alerting.rules.loading.rule_files import RuleFiles, load
+from accelwatch.alerting.rules.loading.rule_files import RuleFiles
 from accelwatch.alerting.rules.rule import Rule
 from accelwatch.alerting.rules.timing import Transition
 from accelwatch.base.clock import ManualClock
@@ -68,8 +68,8 @@ def documents() -> dict[str, Snapshot]:
 def shown() -> tuple[Shown, ...]:
     """Every device of every document."""
     found = documents()
-    rules = load([pack_file(name) for name in pack_names()], tests=False)
     files = RuleFiles([pack_file(name) for name in pack_names()], tests=False)
+    rules = files.rules()
     hub, words = on_a_hub(found)
     rows: list[Shown] = []
     for machine, snapshot in found.items():
