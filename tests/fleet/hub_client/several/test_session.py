@@ -50,7 +50,7 @@ def test_else_the_one_that_acts_gets_the_command() -> None:
     asyncio.run(main())
 
 
-def test_of_hubs_that_do_not_act_one_is_asked_and_the_refusal_names_it() -> None:
+def test_of_hubs_that_do_not_act_one_gets_the_request_and_the_refusal_names_it() -> None:
     async def main() -> None:
         first, second = CannedHub(page(acts=False)), CannedHub(page(acts=False))
         first.refuses = second.refuses = 404
@@ -58,7 +58,7 @@ def test_of_hubs_that_do_not_act_one_is_asked_and_the_refusal_names_it() -> None
             with pytest.raises(TargetFault, match="^hub pod-1: ") as raised:
                 await session.change("POST", "/v1/remedies/n1/quarantine", None, b"{}")
         assert raised.value.code == 404
-        assert (first.said, second.said) == (["POST /v1/remedies/n1/quarantine"], [])
+        assert (first.requests, second.requests) == (["POST /v1/remedies/n1/quarantine"], [])
 
     asyncio.run(main())
 
