@@ -6,6 +6,7 @@ from accelwatch.fleet.dialects.exporters.all_smi import ALL_SMI
 from accelwatch.fleet.dialects.exporters.amd import AMD
 from accelwatch.fleet.dialects.exporters.backendai import BACKENDAI, BACKENDAI_DEVICES
 from accelwatch.fleet.dialects.exporters.generic import RED_HAT
+from accelwatch.fleet.dialects.exporters.gpu import CAMBRICON, HYGON, ILUVATAR, METAX
 from accelwatch.fleet.dialects.exporters.intel import XPUM, XPUMD
 from accelwatch.fleet.dialects.exporters.macmon import MACMON
 from accelwatch.fleet.dialects.exporters.node_exporter import NODE_EXPORTER
@@ -36,6 +37,10 @@ DIALECTS: tuple[Dialect, ...] = (
     NEURON,
     TPU,
     TENSTORRENT,
+    CAMBRICON,
+    HYGON,
+    ILUVATAR,
+    METAX,
     NVIDIA_GPU_EXPORTER,
     NVITOP,
     MACMON,

@@ -30,6 +30,8 @@ LABELS = Labels(
     index=("gpu",),
     name=("device",),
     model=("modelName", "model_name"),
+    serial=("DCGM_FI_DEV_SERIAL", "DCGM_FI_DEV_BOARD_SERIAL"),
+    vbios=("DCGM_FI_DEV_VBIOS_VERSION",),
     driver=("DCGM_FI_DRIVER_VERSION", "DCGM_FI_SYSTEM_DRIVER_VERSION"),
     namespace=("namespace", "exported_namespace", "pod_namespace"),
     pod=("pod", "exported_pod", "pod_name"),
@@ -117,8 +119,53 @@ _VIRTUAL = tuple(
     )
     for label in ("modelName", "model_name")
 )
+# Memories as nvmlMemoryLocation_t (nvml.h) has them.
+_MEMORIES = (
+    ("L1", "l1_cache"),
+    ("L2", "l2_cache"),
+    ("DEV", "dram"),
+    ("REG", "register_file"),
+    ("TEX", "texture_memory"),
+    ("SHM", "texture_shm"),
+    ("CBU", "cbu"),
+    ("SRM", "sram"),
+)
+_BY_MEMORY = tuple(
+    _dev(f"ECC_{bits}_VOL_{memory}", f"ecc_location_errors_total.{severity}.{location}")
+    for bits, severity in (("SBE", "corrected"), ("DBE", "uncorrected"))
+    for memory, location in _MEMORIES
+)
+_PCIE_LINK = tuple(
+    _dev(f"PCIE_{prefix}LINK_{name}", f"{quantity}.{which}")
+    for prefix, which in (("", "current"), ("MAX_", "max"))
+    for name, quantity in (("GEN", "pcie_link_generation"), ("WIDTH", "pcie_link_width_lanes"))
+)
+# Of lists of fields that operators write themselves; up to DCGM 4.5, and since.
+_MODES = (
+    *(_dev(name, "persistence_enabled") for name in ("PERSISTENCE_MODE", "GPU_PERSISTENCE_MODE")),
+    _dev("MIG_MODE", "partitioning_enabled"),
+    _dev("ECC_PENDING", "ecc_enabled_pending"),
+)
 # Fields that kept their names, and units, when others got base units.
 _ALIKE = (
+    *_BY_MEMORY,
+    *_PCIE_LINK,
+    *_MODES,
+    *(
+        _dev(f"CLOCKS_EVENT_REASON_{name}_NS", f"throttle_seconds_total.{reason}", NANO)
+        for name, reason in (
+            ("SW_POWER_CAP", "power"),
+            ("SYNC_BOOST", "sync_boost"),
+            ("SW_THERM_SLOWDOWN", "thermal_software"),
+            ("HW_THERM_SLOWDOWN", "thermal_hardware"),
+            ("HW_POWER_BRAKE_SLOWDOWN", "power_brake"),
+        )
+    ),
+    _dev("MAX_SM_CLOCK", "clock_limit_hertz.sm.max", MEGA),
+    _dev("MAX_MEM_CLOCK", "clock_limit_hertz.memory.max", MEGA),
+    _dev("MAX_VIDEO_CLOCK", "clock_limit_hertz.video.max", MEGA),
+    _dev("BAR1_TOTAL", "memory_pool_size_bytes.bar1", MIB),
+    _dev("BAR1_USED", "memory_pool_used_bytes.bar1", MIB),
     _dev("ECC_SBE_VOL_TOTAL", "ecc_errors_total.corrected"),
     _dev("ECC_DBE_VOL_TOTAL", "ecc_errors_total.uncorrected"),
     _dev("ECC_SBE_AGG_TOTAL", "ecc_lifetime_errors.corrected"),
@@ -185,6 +232,11 @@ _LEGACY = (
     _prof("PIPE_FP64_ACTIVE", "pipe_active_ratio.fp64"),
     _prof("PIPE_FP32_ACTIVE", "pipe_active_ratio.fp32"),
     _prof("PIPE_FP16_ACTIVE", "pipe_active_ratio.fp16"),
+    _prof("PIPE_INT_ACTIVE", "pipe_active_ratio.integer"),
+    *(
+        _prof(f"PIPE_TENSOR_{kind.upper()}_ACTIVE", f"pipe_active_ratio.tensor_{kind}")
+        for kind in ("imma", "hmma", "dfma")
+    ),
     _dev("FB_TOTAL", "memory_size_bytes", MIB),
     _size("FB_USED"),
     _size("FB_FREE"),
@@ -195,8 +247,11 @@ _LEGACY = (
     _dev("MEMORY_TEMP", "temperature_celsius.memory"),
     _dev("SLOWDOWN_TEMP", "temperature_limit_celsius.gpu.slowdown"),
     _dev("SHUTDOWN_TEMP", "temperature_limit_celsius.gpu.shutdown"),
+    _dev("GPU_MAX_OP_TEMP", "temperature_limit_celsius.gpu.max_operating"),
+    _dev("MEM_MAX_OP_TEMP", "temperature_limit_celsius.memory.max_operating"),
     _dev("GPU_TEMP_LIMIT", "temperature_margin_celsius"),
     _dev("POWER_USAGE", "power_watts"),
+    _dev("POWER_USAGE_INSTANT", "power_watts"),
     _dev("ENFORCED_POWER_LIMIT", "power_limit_watts.enforced"),
     _dev("POWER_MGMT_LIMIT", "power_limit_watts.requested"),
     _dev("POWER_MGMT_LIMIT_DEF", "power_limit_watts.default"),
@@ -214,6 +269,8 @@ _LEGACY = (
     _dev("PCIE_TX_THROUGHPUT", "pcie_throughput_bytes_per_second.transmit", KIB),
     _dev("PCIE_RX_THROUGHPUT", "pcie_throughput_bytes_per_second.receive", KIB),
     _dev("PCIE_REPLAY_COUNTER", "pcie_errors_total.replay"),
+    _links("NVLINK_COUNT_TX_BYTES", "interconnect_bytes_total.nvlink.transmit"),
+    _links("NVLINK_COUNT_RX_BYTES", "interconnect_bytes_total.nvlink.receive"),
     _links("NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL", "interconnect_errors_total.nvlink.crc_flit"),
     _links("NVLINK_CRC_DATA_ERROR_COUNT_TOTAL", "interconnect_errors_total.nvlink.crc_data"),
     _links("NVLINK_REPLAY_ERROR_COUNT_TOTAL", "interconnect_errors_total.nvlink.replay"),
@@ -272,8 +329,11 @@ _BASE_UNITS = (
     _dev("MEMORY_TEMP_CELSIUS", "temperature_celsius.memory"),
     _dev("GPU_TEMP_SLOWDOWN_CELSIUS", "temperature_limit_celsius.gpu.slowdown"),
     _dev("GPU_TEMP_SHUTDOWN_CELSIUS", "temperature_limit_celsius.gpu.shutdown"),
+    _dev("GPU_MAX_OP_TEMP_CELSIUS", "temperature_limit_celsius.gpu.max_operating"),
+    _dev("MEMORY_MAX_OP_TEMP_CELSIUS", "temperature_limit_celsius.memory.max_operating"),
     _dev("GPU_TEMP_MARGIN_CELSIUS", "temperature_margin_celsius"),
     _dev("BOARD_POWER_WATTS", "power_watts"),
+    _dev("BOARD_POWER_RAW_WATTS", "power_watts"),
     _dev("BOARD_POWER_LIMIT_ENFORCED_WATTS", "power_limit_watts.enforced"),
     _dev("BOARD_POWER_LIMIT_REQUESTED_WATTS", "power_limit_watts.requested"),
     _dev("BOARD_POWER_LIMIT_DEFAULT_WATTS", "power_limit_watts.default"),
