@@ -16,7 +16,11 @@ from accelwatch.schema.reading import Process
 from accelwatch.schema.snapshot import DeviceView
 from support.machines import composed as machines
 
-STANDING: list[Key] = [("device_up",), ("device_suspended",), *(("health", one) for one in Health)]
+STATE_KEYS: list[Key] = [
+    ("device_up",),
+    ("device_suspended",),
+    *(("health", one) for one in Health),
+]
 
 
 def subject(view: DeviceView, node_state: NodeState = NodeState.UP) -> Subject:
@@ -33,11 +37,11 @@ def subject(view: DeviceView, node_state: NodeState = NodeState.UP) -> Subject:
 @pytest.mark.parametrize("name", device_names().identity)
 def test_names_are_answered_alike(name: str) -> None:
     view = machines.mig_view(7, 0)
-    told = lookup(view, "n01")(name)
-    assert told == process_lookup(None, view, "n01")(name) == fleet_lookup(subject(view))(name)
+    value = lookup(view, "n01")(name)
+    assert value == process_lookup(None, view, "n01")(name) == fleet_lookup(subject(view))(name)
     if name not in ("host", "device"):
         shown = cell(view, name)
-        assert told == (MISSING if shown is None else shown)
+        assert value == (MISSING if shown is None else shown)
 
 
 def test_a_host_that_is_not_known_is_missing() -> None:
@@ -50,12 +54,12 @@ def test_a_host_that_is_not_known_is_missing() -> None:
 @pytest.mark.parametrize("health", Health)
 def test_state_and_health_are_numbers_alike(state: DeviceState, health: Health) -> None:
     view = machines.view(0, state=state, health=health)
-    answers = [lookup(view)(key) for key in STANDING]
+    answers = [lookup(view)(key) for key in STATE_KEYS]
     up = state in (DeviceState.OK, DeviceState.DEGRADED)
     asleep = state is DeviceState.SUSPENDED
     assert answers == [int(up), int(asleep), *(int(one is health) for one in Health)]
-    assert answers == [fleet_lookup(subject(view))(key) for key in STANDING]
-    assert answers == [process_lookup(None, view)(key) for key in STANDING]
+    assert answers == [fleet_lookup(subject(view))(key) for key in STATE_KEYS]
+    assert answers == [process_lookup(None, view)(key) for key in STATE_KEYS]
 
 
 def test_quantities_are_answered_alike_and_a_silent_node_s_are_unknown() -> None:
@@ -72,11 +76,11 @@ def test_quantities_are_answered_alike_and_a_silent_node_s_are_unknown() -> None
 def test_a_process_answers_before_its_device() -> None:
     view = machines.view(0)
     process = Process(device_id=view.device.id, pid=7, user="ada", utilization_ratio=0.5)
-    asked = process_lookup(process, view)
-    assert (asked("pid"), asked("user"), asked("gpu_utilization_ratio")) == (7, "ada", 0.5)
-    assert asked("job") is MISSING
-    assert asked("model") == view.device.model
-    assert asked(("power_watts",)) == view.reading.values[("power_watts",)]
+    answer = process_lookup(process, view)
+    assert (answer("pid"), answer("user"), answer("gpu_utilization_ratio")) == (7, "ada", 0.5)
+    assert answer("job") is MISSING
+    assert answer("model") == view.device.model
+    assert answer(("power_watts",)) == view.reading.values[("power_watts",)]
     assert process_lookup(process, None)("model") is MISSING
     assert process_lookup(None, view)("pid") is MISSING
     assert {*PROCESS_NAMES, *device_names().identity} == set(process_names().identity)

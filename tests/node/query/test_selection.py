@@ -47,9 +47,9 @@ def test_all_of_no_device_is_none_and_one_of_none_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("selector", ["nvidia9", "GPU-f", "GPU"])
-def test_to_a_name_that_means_nothing_the_names_are_said(selector: str) -> None:
-    said = f"no device '{selector}'; there are: nvidia0, nvidia1, nvidia3"
-    with pytest.raises(UnmetError, match=said):
+def test_an_unknown_name_is_refused_with_the_names_there_are(selector: str) -> None:
+    message = f"no device '{selector}'; there are: nvidia0, nvidia1, nvidia3"
+    with pytest.raises(UnmetError, match=message):
         select(NODE, [selector])
 
 
@@ -64,7 +64,7 @@ def _amd(index: int) -> DeviceView:
     return msgspec.structs.replace(view(index), device=one)
 
 
-def test_an_index_of_several_vendors_is_told_with_their_names() -> None:
+def test_an_index_of_several_vendors_is_refused_with_their_names() -> None:
     mixed = [*NODE, _amd(1), _amd(2)]
     with pytest.raises(UnmetError) as refused:
         select(mixed, ["nvidia:0", "1"])

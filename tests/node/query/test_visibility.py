@@ -59,7 +59,7 @@ def test_a_strangers_device_can_be_picked(folder: Path, name: str) -> None:
     assert (chosen.variable, chosen.value) == ("OTHER_DEVICES", "OTHER-0,OTHER-1")
 
 
-def test_a_backend_given_by_address_is_asked_too(folder: Path) -> None:
+def test_a_backend_given_by_address_is_queried_too(folder: Path) -> None:
     (folder / "stranger_of_others.py").write_text(_MODULE.format(declared=_BY_UUID))
     assert Declared().of(other(0).device) is None
     found = Declared(["nvidia", "stranger_of_others:Backend"]).of(other(0).device)
@@ -110,7 +110,7 @@ def test_a_strangers_vendor_is_one_more(folder: Path) -> None:
         ("1 // 0", "cannot be loaded"),
     ],
 )
-def test_a_broken_declaration_is_told_and_gives_nothing_away(
+def test_a_broken_declaration_is_reported_without_its_text(
     folder: Path, declared: str, fault: str
 ) -> None:
     installed(folder, declared)

@@ -152,7 +152,7 @@ class Fake:
         self._options: dict[str, Any] = cast(dict[str, Any], dict(context.options))
         self._one_shot = context.one_shot
         self._reads: dict[str, int] = {}
-        self._told = False
+        self._reported = False
 
     def probe(self) -> Probe:
         act(self._options.get("probe", ""))
@@ -287,10 +287,10 @@ class Telling(Fake):
 
     def wait_events(self, timeout_s: float) -> Sequence[ErrorEvent]:
         act(self._options.get("events", ""))
-        if self._told:
+        if self._reported:
             time.sleep(min(timeout_s, 0.05))
             return []
-        self._told = True
+        self._reported = True
         return [
             ErrorEvent(
                 code="xid_79",

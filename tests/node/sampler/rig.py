@@ -132,7 +132,7 @@ class Rig:
         **more: Any,
     ) -> None:
         self.clock = ManualClock()
-        self.told: list[Report | Noted] = []
+        self.reports: list[Report | Noted] = []
         self.backend = backend
         self.gates = tuple(backend.gates.values())
         self.built.append(self)
@@ -147,9 +147,9 @@ class Rig:
         self.collector = Collector(
             settings,
             {"scripted": self._load},
-            self._hear,
+            self._receive,
             self.clock,
-            note=self._hear,
+            note=self._receive,
             environ={},
             absent=absent,
         )
@@ -165,8 +165,8 @@ class Rig:
     def _build(self, context: Context) -> Scripted:
         return self.backend
 
-    def _hear(self, report: Written | Noted) -> None:
-        self.told.append(report.decoded() if isinstance(report, EncodedOutcome) else report)
+    def _receive(self, report: Written | Noted) -> None:
+        self.reports.append(report.decoded() if isinstance(report, EncodedOutcome) else report)
 
     def until(self, condition: Callable[[], object], *, in_turn: bool = False) -> None:
         step_until(self.collector, condition, in_turn=in_turn)
@@ -176,15 +176,15 @@ class Rig:
         self.until(lambda: len(self.of(Returned)) == len(self.of(Called)))
 
     def of(self, kind: type[_Kind]) -> list[_Kind]:
-        return [report for report in self.told if isinstance(report, kind)]
+        return [report for report in self.reports if isinstance(report, kind)]
 
     def cycles(self) -> list[str]:
-        return [report.result for report in self.told if isinstance(report, Cycle)]
+        return [report.result for report in self.reports if isinstance(report, Cycle)]
 
     def outcomes(self) -> list[tuple[str, Absence | None]]:
         return [
             (report.slot, report.failure.absence if report.failure else None)
-            for report in self.told
+            for report in self.reports
             if isinstance(report, Outcome)
         ]
 

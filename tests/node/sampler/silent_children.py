@@ -30,7 +30,7 @@ class SilentChild:
 
     def __init__(self, order: StartOrder) -> None:
         self.order = order
-        reports, self._told = os.pipe()
+        reports, self._report_pipe = os.pipe()
         self._orders, orders = os.pipe()
         os.set_blocking(self._orders, False)
         self._crash = os.memfd_create("crash")
@@ -42,17 +42,17 @@ class SilentChild:
             self.pid, reports, orders, os.dup(self._crash), Printed(os.dup(self._printed))
         )
 
-    def tell(self, *reports: Report | Called | Returned) -> None:
+    def send(self, *reports: Report | Called | Returned) -> None:
         """Write as a collector does, and note calls as it does."""
         for report in reports:
             if isinstance(report, Called | Returned):
                 self._calls.note(report)
             else:
-                os.write(self._told, with_checksum(encode(report)))
+                os.write(self._report_pipe, with_checksum(encode(report)))
 
     def write(self, data: bytes) -> None:
         """Write as a collector never does."""
-        os.write(self._told, data)
+        os.write(self._report_pipe, data)
 
     def print(self, words: bytes) -> None:
         """Print as a vendor's library does."""
@@ -62,8 +62,8 @@ class SilentChild:
         """Die, and with that the end of the reports."""
         os.kill(self.pid, how)
         os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
-        os.close(self._told)
-        self._told = -1
+        os.close(self._report_pipe)
+        self._report_pipe = -1
 
     def orders(self) -> list[Order] | None:
         """What came since the last time; None once there will be no more."""
@@ -84,7 +84,7 @@ class SilentChild:
         with contextlib.suppress(ProcessLookupError, ChildProcessError):
             os.kill(self.pid, signal.SIGKILL)
             os.waitpid(self.pid, 0)
-        for descriptor in (self._told, self._orders, self._crash, self._printed):
+        for descriptor in (self._report_pipe, self._orders, self._crash, self._printed):
             if descriptor >= 0:
                 os.close(descriptor)
 
@@ -94,7 +94,7 @@ class Owner:
 
     def __init__(self, limits: Limits | None = None) -> None:
         self.clock = ManualClock()
-        self.told: list[Report] = []
+        self.reports: list[Report] = []
         self.children: list[SilentChild] = []
         self.watched: list[int] = []
         # So many children cannot be started.
@@ -104,7 +104,7 @@ class Owner:
         )
         self.supervisor = Supervisor(
             settings,
-            self.told.append,
+            self.reports.append,
             clock=self.clock,
             limits=limits,
             launch=self._launch,
@@ -134,7 +134,7 @@ class Owner:
         self, *reports: Report | Called | Returned, how: signal.Signals = signal.SIGSEGV
     ) -> None:
         """The child tells this and dies with the calls of it out, and that is seen at once."""
-        self.child.tell(*reports)
+        self.child.send(*reports)
         self.supervisor.receive()
         self.child.end(how)
         self.supervisor.receive()

@@ -18,10 +18,10 @@ from accelwatch.node.store.reports import (
 from support.processes.waiting import GUARD_S, wait_until
 
 
-def test_calls_are_numbered_and_told_before_and_after() -> None:
-    told: list[Noted] = []
+def test_calls_are_numbered_and_reported_before_and_after() -> None:
+    notes: list[Noted] = []
     inbox = Inbox()
-    calls = Calls(told.append, ManualClock(), inbox)
+    calls = Calls(notes.append, ManualClock(), inbox)
     worker = Worker("w", ManualClock(), inbox)
     answered: list[CallResult] = []
     number = calls.start(worker, lambda: 7, answered.append, backend="x", action="read", slot="s:0")
@@ -31,34 +31,34 @@ def test_calls_are_numbered_and_told_before_and_after() -> None:
     calls.deliver(answer)
     worker.stop()
     assert [one.result for one in answered] == [7]
-    assert told == [
+    assert notes == [
         Called(call=number, backend="x", action="read", slot="s:0", thread=ident),
         Returned(call=number),
     ]
     assert calls.start(worker, lambda: 8, answered.append, backend="x", action="open") == number + 1
-    assert told[-1] == Called(call=number + 1, backend="x", action="open", slot="", thread=ident)
+    assert notes[-1] == Called(call=number + 1, backend="x", action="open", slot="", thread=ident)
 
 
 class Turns:
     """Turns that wait for each other, each held back until it may return, and what was told of them."""
 
     def __init__(self) -> None:
-        self.told: list[Noted] = []
+        self.notes: list[Noted] = []
         self.answered: list[int] = []
         self.clock, self.inbox = ManualClock(), Inbox()
-        self.calls = Calls(self._tell, self.clock, self.inbox)
+        self.calls = Calls(self._note, self.clock, self.inbox)
         # Cleared: the next to tell of a call that has come back is held until this is set.
         self.telling = threading.Event()
         self.telling.set()
         self.workers: list[Worker] = []
         self.held: dict[int, threading.Event] = {}
 
-    def _tell(self, report: Noted) -> None:
-        self.told.append(report)
+    def _note(self, report: Noted) -> None:
+        self.notes.append(report)
         if isinstance(report, Returned):
             self.telling.wait(GUARD_S)
 
-    def begin(self, *, in_turn: bool = True, held: bool = True) -> int:
+    def start_turn(self, *, in_turn: bool = True, held: bool = True) -> int:
         go = threading.Event()
         worker = Worker("w", self.clock, self.inbox)
         self.workers.append(worker)
@@ -77,10 +77,10 @@ class Turns:
 
     @property
     def made(self) -> list[int]:
-        return [report.call for report in self.told if isinstance(report, Called)]
+        return [report.call for report in self.notes if isinstance(report, Called)]
 
     def threads(self) -> list[int]:
-        return [report.thread for report in self.told if isinstance(report, Called)]
+        return [report.thread for report in self.notes if isinstance(report, Called)]
 
     def deliver(self) -> None:
         answer = self.inbox.get(timeout=GUARD_S)
@@ -111,7 +111,7 @@ def turns() -> Iterator[Turns]:
 
 
 def test_a_turn_is_made_when_the_one_before_has_come_back(turns: Turns) -> None:
-    first, second = turns.begin(), turns.begin()
+    first, second = turns.start_turn(), turns.start_turn()
     turns.until(first)
     assert turns.calls.waiting
     turns.held[first].set()
@@ -120,16 +120,16 @@ def test_a_turn_is_made_when_the_one_before_has_come_back(turns: Turns) -> None:
     turns.held[second].set()
     turns.deliver()
     assert turns.answered == [first, second]
-    third = turns.begin(held=False)
+    third = turns.start_turn(held=False)
     turns.deliver()
     assert (turns.made, turns.answered) == ([first, second, third], [first, second, third])
     assert len(set(turns.threads())) == 1
 
 
-def test_each_turn_is_told_before_and_after_it_is_made(turns: Turns) -> None:
-    first, second = turns.begin(held=False), turns.begin(held=False)
-    wait_until(lambda: len(turns.told) == 4)
-    assert [(type(report), report.call) for report in turns.told if hasattr(report, "call")] == [
+def test_each_turn_is_reported_before_and_after_it_is_made(turns: Turns) -> None:
+    first, second = turns.start_turn(held=False), turns.start_turn(held=False)
+    wait_until(lambda: len(turns.notes) == 4)
+    assert [(type(report), report.call) for report in turns.notes if hasattr(report, "call")] == [
         (Called, first),
         (Returned, first),
         (Called, second),
@@ -138,9 +138,9 @@ def test_each_turn_is_told_before_and_after_it_is_made(turns: Turns) -> None:
 
 
 def test_other_calls_wait_for_no_turn_and_no_turn_for_them(turns: Turns) -> None:
-    first = turns.begin()
+    first = turns.start_turn()
     turns.until(first)
-    other, second = turns.begin(in_turn=False), turns.begin()
+    other, second = turns.start_turn(in_turn=False), turns.start_turn()
     assert turns.made == [first, other]
     turns.held[first].set()
     turns.until(first, other, second)
@@ -153,15 +153,15 @@ def test_other_calls_wait_for_no_turn_and_no_turn_for_them(turns: Turns) -> None
 
 
 def test_turns_are_held_up_by_one_that_takes_long(turns: Turns) -> None:
-    first = turns.begin()
+    first = turns.start_turn()
     turns.until(first)
     turns.clock.advance(1.0)
     assert not turns.calls.is_stalled
     turns.held[first].set()
     turns.deliver()
-    second = turns.begin()
+    second = turns.start_turn()
     turns.until(first, second)
-    turns.begin()
+    turns.start_turn()
     turns.clock.advance(PATIENCE_S / 2)
     assert not turns.calls.is_stalled
     turns.clock.advance(PATIENCE_S)
@@ -170,8 +170,8 @@ def test_turns_are_held_up_by_one_that_takes_long(turns: Turns) -> None:
     assert not turns.calls.is_stalled
 
 
-def test_turns_that_must_not_wait_any_longer_are_begun_together(turns: Turns) -> None:
-    numbers = [turns.begin() for _ in range(3)]
+def test_turns_that_must_not_wait_any_longer_are_started_together(turns: Turns) -> None:
+    numbers = [turns.start_turn() for _ in range(3)]
     turns.until(numbers[0])
     turns.calls.hurry()
     assert (turns.made, turns.calls.waiting) == (numbers, False)
@@ -186,7 +186,7 @@ def test_turns_that_must_not_wait_any_longer_are_begun_together(turns: Turns) ->
 
 
 def test_who_does_not_get_on_between_two_looks_is_waited_for_no_longer(turns: Turns) -> None:
-    first, second = turns.begin(), turns.begin()
+    first, second = turns.start_turn(), turns.start_turn()
     turns.until(first)
     turns.calls.poll()
     assert turns.made == [first]
@@ -195,7 +195,7 @@ def test_who_does_not_get_on_between_two_looks_is_waited_for_no_longer(turns: Tu
 
 
 def test_each_turn_may_take_as_long_as_the_one_before(turns: Turns) -> None:
-    first, second, _ = turns.begin(), turns.begin(), turns.begin()
+    first, second, _ = turns.start_turn(), turns.start_turn(), turns.start_turn()
     turns.until(first)
     turns.clock.advance(PATIENCE_S * 0.75)
     turns.held[first].set()
@@ -205,7 +205,7 @@ def test_each_turn_may_take_as_long_as_the_one_before(turns: Turns) -> None:
 
 
 def test_who_gets_on_between_two_looks_is_waited_for(turns: Turns) -> None:
-    first, second, _ = turns.begin(), turns.begin(), turns.begin()
+    first, second, _ = turns.start_turn(), turns.start_turn(), turns.start_turn()
     turns.until(first)
     turns.calls.poll()
     turns.held[first].set()
@@ -216,9 +216,9 @@ def test_who_gets_on_between_two_looks_is_waited_for(turns: Turns) -> None:
 
 def test_between_two_turns_nobody_takes_long(turns: Turns) -> None:
     turns.telling.clear()
-    first = turns.begin(held=False)
-    wait_until(lambda: Returned(call=first) in turns.told)
-    second = turns.begin(held=False)
+    first = turns.start_turn(held=False)
+    wait_until(lambda: Returned(call=first) in turns.notes)
+    second = turns.start_turn(held=False)
     turns.calls.poll()
     turns.calls.poll()
     assert (turns.made, turns.calls.waiting) == ([first], True)
@@ -228,29 +228,29 @@ def test_between_two_turns_nobody_takes_long(turns: Turns) -> None:
 
 def test_the_thread_is_kept_when_its_turns_are_taken_back_between_two(turns: Turns) -> None:
     turns.telling.clear()
-    first = turns.begin(held=False)
-    wait_until(lambda: Returned(call=first) in turns.told)
-    turns.begin(held=False)
+    first = turns.start_turn(held=False)
+    wait_until(lambda: Returned(call=first) in turns.notes)
+    turns.start_turn(held=False)
     turns.calls.hurry()
-    third = turns.begin(held=False)
+    third = turns.start_turn(held=False)
     turns.telling.set()
     wait_until(lambda: third in turns.made)
     assert turns.threads()[turns.made.index(third)] == turns.threads()[0]
 
 
 def test_the_thread_is_kept_that_nobody_waits_for(turns: Turns) -> None:
-    first = turns.begin()
+    first = turns.start_turn()
     turns.until(first)
     turns.calls.hurry()
     turns.held[first].set()
     turns.deliver()
-    second = turns.begin(held=False)
+    second = turns.start_turn(held=False)
     turns.until(first, second)
     assert len(set(turns.threads())) == 1
 
 
 def test_what_took_long_is_taken_in_as_soon_as_it_has_come(turns: Turns) -> None:
-    slow, _ = turns.begin(), turns.begin()
+    slow, _ = turns.start_turn(), turns.start_turn()
     turns.until(slow)
     turns.calls.hurry()
     turns.held[slow].set()
@@ -266,19 +266,19 @@ def test_what_took_long_is_taken_in_as_soon_as_it_has_come(turns: Turns) -> None
 
 
 def test_what_has_come_is_taken_in_while_another_turn_is_made(turns: Turns) -> None:
-    first, second = turns.begin(held=False), turns.begin()
+    first, second = turns.start_turn(held=False), turns.start_turn()
     turns.until(first, second)
     turns.calls.poll()
     assert turns.answered == [first]
 
 
 def test_turns_do_not_wait_for_one_that_never_comes_back(turns: Turns) -> None:
-    hung = turns.begin()
+    hung = turns.start_turn()
     turns.until(hung)
-    turns.begin(held=False)
+    turns.start_turn(held=False)
     turns.calls.hurry()
     turns.deliver()
-    third, fourth = turns.begin(), turns.begin(held=False)
+    third, fourth = turns.start_turn(), turns.start_turn(held=False)
     turns.held[third].set()  # not before: alone it would be all that there is to deliver
     turns.deliver()
     assert turns.answered[1:] == [third, fourth]
@@ -286,7 +286,7 @@ def test_turns_do_not_wait_for_one_that_never_comes_back(turns: Turns) -> None:
 
 
 def test_a_thread_ends_whose_turn_took_long_once_it_has_come_back(turns: Turns) -> None:
-    slow, other = turns.begin(), turns.begin(held=False)
+    slow, other = turns.start_turn(), turns.start_turn(held=False)
     turns.until(slow)
     turns.calls.hurry()
     turns.deliver()
@@ -297,11 +297,11 @@ def test_a_thread_ends_whose_turn_took_long_once_it_has_come_back(turns: Turns) 
     wait_until(lambda: thread not in {one.ident for one in threading.enumerate()})
 
 
-def test_what_is_known_is_told_before_what_waits_is_begun_all_at_once() -> None:
+def test_what_is_known_is_reported_before_what_waits_is_started_all_at_once() -> None:
     turns = Turns()
     flushed: list[int] = []
     turns.calls._flush = lambda: flushed.append(len(turns.made))
-    first, _ = turns.begin(), turns.begin()
+    first, _ = turns.start_turn(), turns.start_turn()
     turns.until(first)
     flushed.clear()
     turns.calls.hurry()
@@ -310,7 +310,7 @@ def test_what_is_known_is_told_before_what_waits_is_begun_all_at_once() -> None:
     turns.end()
 
 
-def test_what_is_known_is_told_before_a_call_is_made() -> None:
+def test_what_is_known_is_reported_before_a_call_is_made() -> None:
     """A driver that holds the interpreter for ever leaves no time for it."""
     order: list[str] = []
     inbox = Inbox()

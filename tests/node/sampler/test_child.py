@@ -77,21 +77,21 @@ from accelwatch.node.sampler.protocol.frames import MAX_FRAME_BYTES
 from accelwatch.node.store.reports import Cycle, Heartbeat
 reading, writing = os.pipe()
 os.set_blocking(reading, False)
-told = child._Reports(writing)
+reports = child._Reports(writing)
 alive = Heartbeat(cpu_s=1.0, resident_bytes=1)
-told(alive)
-told(Cycle(backend="x" * MAX_FRAME_BYTES, result="ok", duration_s=1.0, wall=1.0))
+reports(alive)
+reports(Cycle(backend="x" * MAX_FRAME_BYTES, result="ok", duration_s=1.0, wall=1.0))
 try:
     os.read(reading, 4096)
 except BlockingIOError:
     print("nothing yet")
-told.flush()
+reports.flush()
 print(len(os.read(reading, 4096)))
 os.close(reading)
 for _ in range(2):
-    told(alive)
+    reports(alive)
     try:
-        told.flush()
+        reports.flush()
     except BrokenPipeError:
         print("nobody reads")
 """
@@ -128,16 +128,16 @@ def test_orders_are_followed_and_their_end_is_the_order_to_stop() -> None:
     assert done.stdout.split(b"\n") == [f"Admit(component={PART!r})".encode(), b"Stop()", b""]
 
 
-def test_what_cannot_be_told_is_left_out_and_that_nobody_reads_is_said_once() -> None:
+def test_what_cannot_be_reported_is_left_out_and_a_missing_reader_is_logged_once() -> None:
     length = len(with_checksum(encode(Heartbeat(cpu_s=1.0, resident_bytes=1))))
     assert run(REPORTED).stdout == b"nothing yet\n%d\nnobody reads\n" % length
 
 
 def test_nothing_behind_the_first_order_is_read() -> None:
     reading, writing = os.pipe()
-    begin = StartOrder(settings=CollectSettings(interval_s=3.0))
-    os.write(writing, encode(LetIn(component=PART)) + encode(begin) + encode(LetIn(component=PART)))
-    assert first_order(reading) == begin
+    order = StartOrder(settings=CollectSettings(interval_s=3.0))
+    os.write(writing, encode(LetIn(component=PART)) + encode(order) + encode(LetIn(component=PART)))
+    assert first_order(reading) == order
     assert os.read(reading, 4096) == encode(LetIn(component=PART))
     os.close(writing)
     assert first_order(reading) is None
@@ -169,7 +169,7 @@ def test_a_failure_of_its_own_is_left_in_the_crash_file(
     os.close(crash)
 
 
-def test_its_own_words_go_where_it_was_told() -> None:
+def test_its_own_output_goes_where_the_order_says() -> None:
     crash, (reading, errors) = os.memfd_create("crash"), os.pipe()
     options: dict[str, dict[str, object]] = {
         TELLING: {"events": "raise", "open": "print=by a library"}
@@ -186,12 +186,12 @@ def test_its_own_words_go_where_it_was_told() -> None:
         os.close(errors)
         child.stdin.write(encode(StartOrder(settings=settings)))
         child.stdin.flush()
-        said = os.read(reading, 4096)
+        output = os.read(reading, 4096)
         adjusted = Path(f"/proc/{child.pid}/oom_score_adj").read_text()
         _, printed = child.communicate()
     os.close(reading)
     os.close(crash)
-    assert said.startswith(b"event source fails error=ValueError('a bug in the backend')")
+    assert output.startswith(b"event source fails error=ValueError('a bug in the backend')")
     assert printed == b"by a library"
     assert adjusted == "1000\n"
     assert child.returncode == 0
@@ -249,7 +249,7 @@ def test_who_is_inside_a_driver_is_written_behind_the_crash_report() -> None:
     os.close(crash)
 
 
-def test_the_time_of_a_single_reading_runs_since_it_was_asked_for() -> None:
+def test_the_time_of_a_single_reading_runs_since_its_request() -> None:
     options: dict[str, dict[str, object]] = {FAKE: {"devices": [{"id": "0", "do": "hang"}]}}
     settings = CollectSettings(
         backends=(FAKE,), options=options, root="/nonexistent", one_shot=True, timeout_s=600.0
@@ -268,9 +268,9 @@ def test_the_time_of_a_single_reading_runs_since_it_was_asked_for() -> None:
             encode(StartOrder(settings=settings, started_at=time.monotonic() - 3600.0))
         )
         child.stdin.flush()
-        told = child.stdout.read()
+        output = child.stdout.read()
     os.close(crash)
-    reports = [*map(decode, ChecksumSplitter().feed(told))]
+    reports = [*map(decode, ChecksumSplitter().feed(output))]
     assert reports[-1] == Done()
 
 

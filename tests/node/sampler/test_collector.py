@@ -33,11 +33,11 @@ from support.processes.waiting import GUARD_S, wait_until
 def test_a_call_is_announced_before_it_is_made_and_the_cycle_follows_the_outcomes() -> None:
     rig = Rig(Scripted(2))
     rig.first_cycle()
-    kinds = [type(report).__name__ for report in rig.told]
+    kinds = [type(report).__name__ for report in rig.reports]
     assert kinds[0] == "Called"
     assert kinds.index("BackendChanged") < kinds.index("Slots") < kinds.index("Identified")
     assert kinds[-1] == "Cycle"
-    actions = [report.action for report in rig.told if isinstance(report, Called)]
+    actions = [report.action for report in rig.reports if isinstance(report, Called)]
     assert actions[0] == "open"
     assert sorted(actions[1:]) == ["identify", "identify", "read", "read"]
 
@@ -95,9 +95,9 @@ def test_a_hung_call_is_never_doubled_and_its_late_answer_is_thrown_away() -> No
     assert set(late) == {Absence.TIMEOUT}
     assert set(rig.cycles()) == {"timeout"}
     backend.gates.pop("s:0").set()
-    told = len(rig.outcomes())
+    before = len(rig.outcomes())
     rig.until_all_returned()
-    assert len(rig.outcomes()) == told
+    assert len(rig.outcomes()) == before
     rig.tick()
     rig.tick()
     assert rig.outcomes()[-1][1] is None
@@ -117,7 +117,7 @@ def test_a_slow_device_does_not_take_the_others_turns() -> None:
     assert rig.outcomes().count(("s:0", None)) == 1
 
 
-def test_a_failing_device_is_asked_ever_more_rarely_and_reported_at_every_tick() -> None:
+def test_a_failing_device_is_queried_ever_more_rarely_and_reported_at_every_tick() -> None:
     backend = Scripted()
     backend.error = DeviceLost("gone")
     rig = Rig(backend)
@@ -256,7 +256,7 @@ def test_a_driver_that_is_unloaded_makes_its_backend_unavailable_until_it_is_bac
     backend.discover_error = BackendUnavailable("driver unloaded", reason="driver_gone")
     rig.clock.advance(10.0)
     rig.until(lambda: len(rig.of(BackendChanged)) == 2)
-    assert [r.status.state for r in rig.told if isinstance(r, BackendChanged)] == [
+    assert [r.status.state for r in rig.reports if isinstance(r, BackendChanged)] == [
         BackendState.OK,
         BackendState.UNAVAILABLE,
     ]
@@ -331,9 +331,9 @@ def first_search(*, serial: bool = False) -> tuple[Rig, Searching]:
 
 def readings(rig: Rig) -> list[tuple[object, Absence | None]]:
     """Of each outcome: its processes, and why there are none."""
-    told = [o for o in rig.of(Outcome) if o.readings]
-    assert all(o.readings[0].values == {("power_watts",): 1.0} for o in told)
-    return [(o.readings[0].processes, o.readings[0].absent.get(("processes",))) for o in told]
+    outcomes = [o for o in rig.of(Outcome) if o.readings]
+    assert all(o.readings[0].values == {("power_watts",): 1.0} for o in outcomes)
+    return [(o.readings[0].processes, o.readings[0].absent.get(("processes",))) for o in outcomes]
 
 
 def test_numbers_count_when_processes_are_late_and_go_on_without_them() -> None:
@@ -387,7 +387,7 @@ def test_ticks_stay_on_their_grid(late_s: float) -> None:
     assert len(rig.backend.reads) == reads + 1
 
 
-def test_a_device_that_sleeps_is_asked_at_every_tick() -> None:
+def test_a_device_that_sleeps_is_queried_at_every_tick() -> None:
     rig = Rig(Scripted())
     rig.backend.error = DeviceSuspended("sleeps")
     rig.first_cycle()
@@ -451,7 +451,7 @@ def test_what_is_a_state_of_the_device_is_no_failure_of_the_collector(
     assert rig.cycles() == [result]
 
 
-def test_a_late_answer_is_one_failure_and_the_device_is_asked_at_the_next_tick() -> None:
+def test_a_late_answer_is_one_failure_and_the_device_is_queried_at_the_next_tick() -> None:
     backend = Scripted()
     backend.gates["s:0"] = threading.Event()
     rig = Rig(backend)
@@ -465,8 +465,8 @@ def test_a_late_answer_is_one_failure_and_the_device_is_asked_at_the_next_tick()
     assert rig.outcomes()[-1] == ("s:0", None)
 
 
-def told_of(rig: Rig) -> list[Outcome]:
-    return [report for report in rig.told if isinstance(report, Outcome)]
+def outcomes_of(rig: Rig) -> list[Outcome]:
+    return [report for report in rig.reports if isinstance(report, Outcome)]
 
 
 def test_an_outcome_says_whose_it_is_when_it_came_and_how_long_it_took() -> None:
@@ -477,20 +477,20 @@ def test_an_outcome_says_whose_it_is_when_it_came_and_how_long_it_took() -> None
     rig.clock.advance(0.25)
     gate.set()
     rig.first_cycle()
-    (well,) = told_of(rig)
+    (well,) = outcomes_of(rig)
     now, wall = rig.clock.monotonic(), rig.clock.wall()
     assert (well.backend, well.monotonic, well.wall) == ("scripted", now, wall)
     assert well.duration_s == pytest.approx(0.25)
 
 
-def test_a_late_call_is_told_with_its_code() -> None:
+def test_a_late_call_is_reported_with_its_code() -> None:
     backend = Scripted()
     backend.gates["s:0"] = threading.Event()
     rig = Rig(backend)
     rig.until(lambda: backend.reads)
     rig.clock.advance(0.5)
     rig.first_cycle()
-    (late,) = told_of(rig)
+    (late,) = outcomes_of(rig)
     now, wall = rig.clock.monotonic(), rig.clock.wall()
     assert (late.backend, late.monotonic, late.wall) == ("scripted", now, wall)
     assert late.failure is not None
@@ -519,7 +519,7 @@ def test_the_loop_goes_on_at_once_when_something_is_overdue() -> None:
     assert waited(rig.collector) == [0.0]
 
 
-def test_a_single_reading_tells_no_sign_of_life_and_is_woken_within_a_second() -> None:
+def test_a_single_reading_reports_no_sign_of_life_and_is_woken_within_a_second() -> None:
     backend = Scripted()
     backend.gates["s:0"] = threading.Event()
     rig = Rig(backend, one_shot=True, timeout_s=30.0)
@@ -548,17 +548,17 @@ def test_closing_waits_for_no_one_who_has_closed() -> None:
     rig.first_cycle()
 
     class Last(SimpleQueue[Message]):
-        asked = 0
+        requests = 0
 
         def get(self, block: bool = True, timeout: float | None = None) -> Message:
-            self.asked += 1
+            self.requests += 1
             return queue.get(timeout=GUARD_S)
 
     queue = rig.collector.inbox
     rig.collector.inbox = last = Last()
     rig.collector.close()
     rig.collector.inbox = queue
-    assert (rig.backend.closed, last.asked) == (1, 1)
+    assert (rig.backend.closed, last.requests) == (1, 1)
 
 
 def test_a_backend_is_loaded_when_its_hardware_is_plugged_in() -> None:
@@ -585,13 +585,13 @@ def test_what_came_in_time_is_taken_in_by_a_loop_that_is_late() -> None:
     rig.clock.advance(1.0)
     rig.collector.step(0.0)
     wait_until(lambda: [device for device, _ in backend.reads].count("s:1") == 2)
-    told = len(rig.outcomes())
+    before = len(rig.outcomes())
     rig.clock.advance(0.6)
     rig.collector.step(0.0)
-    assert rig.outcomes()[told:] == [("s:0", None), ("s:1", Absence.TIMEOUT)]
+    assert rig.outcomes()[before:] == [("s:0", None), ("s:1", Absence.TIMEOUT)]
 
 
-def told_by(
+def with_waiting_turns(
     monkeypatch: pytest.MonkeyPatch, **settings: Any
 ) -> tuple[Collector, ManualClock, list[bool]]:
     """A collector, its clock, and whether turns wait; with each telling one more of the latter."""
@@ -609,30 +609,30 @@ def told_by(
     return collector, clock, waiting
 
 
-def test_what_a_moment_will_add_to_is_held_back_for_that_moment(
+def test_a_report_that_others_may_join_within_milliseconds_waits_for_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    collector, clock, told = told_by(monkeypatch)
+    collector, clock, waiting = with_waiting_turns(monkeypatch)
     for seconds, times in ((0.0, 0), (0.0095, 0), (0.001, 1), (0.0095, 1), (0.001, 2)):
         clock.advance(seconds)
         collector._flush_if_due()
-        assert len(told) == 1 + times
-    told[0] = False
+        assert len(waiting) == 1 + times
+    waiting[0] = False
     collector._flush_if_due()
-    told[0] = True
+    waiting[0] = True
     clock.advance(0.0095)
     collector._flush_if_due()
-    assert told[1:] == [True, True, False]
+    assert waiting[1:] == [True, True, False]
 
 
 def test_a_single_reading_holds_nothing_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    collector, _, told = told_by(monkeypatch, one_shot=True)
+    collector, _, waiting = with_waiting_turns(monkeypatch, one_shot=True)
     collector._flush_if_due()
-    assert told[1:] == [True]
+    assert waiting[1:] == [True]
 
 
-def test_what_was_held_back_is_told_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    collector, _, told = told_by(monkeypatch)
+def test_what_waited_is_reported_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    collector, _, waiting = with_waiting_turns(monkeypatch)
     collector.inbox.put(Stop())
     collector.run()
-    assert told[1:] == [True]
+    assert waiting[1:] == [True]

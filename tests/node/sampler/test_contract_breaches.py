@@ -177,7 +177,7 @@ def test_a_part_is_held_against_its_whole() -> None:
     assert sound(reading(values={used: 101, size: 100})).values == {used: 101, size: 100}
 
 
-def test_processes_beyond_the_most_are_cut_and_that_is_said() -> None:
+def test_processes_beyond_the_most_are_cut_and_that_is_noted() -> None:
     many = tuple(
         Process(device_id="v:1", pid=n, gpu_memory_bytes=n) for n in range(MAX_PROCESSES + 2)
     )
@@ -201,7 +201,7 @@ def test_processes_that_are_none_are_refused() -> None:
     assert sound(reading(processes=())).processes == ()
 
 
-def test_only_what_nobody_asked_for_is_left_out() -> None:
+def test_only_what_was_not_requested_is_left_out() -> None:
     given = reading(
         values={("voltage_volts", "core"): 0.9, ("power_watts",): 5.0},
         absent={

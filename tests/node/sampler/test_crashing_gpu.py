@@ -140,7 +140,7 @@ def test_a_single_reading_has_the_numbers_of_a_gpu_whose_processes_do_not_come(
     assert code == 0
 
 
-def test_slow_gpus_are_asked_one_by_one_until_the_one_that_exits_is_known(
+def test_slow_gpus_are_queried_one_by_one_until_the_one_that_exits_is_known(
     scenario: NvmlScenario,
 ) -> None:
     scenario.fault(IDENTIFY, "delay_ms:20", device="*")
@@ -181,19 +181,19 @@ def test_it_is_tried_again_ever_more_rarely_and_each_trial_costs_one_restart(
 ) -> None:
     scenario.fault(READ, "segv", device=3).write()
     agent.until(held_out_for(5))
-    begun = len(agent.children)
+    started = len(agent.children)
     clock.advance(QUARANTINE_FIRST_S)
     agent.until(held_out_for(10))
-    assert len(agent.children) == begun + 1
+    assert len(agent.children) == started + 1
     scenario.heal(READ, device=3).write()
     clock.advance(QUARANTINE_FIRST_S)
-    assert len(agent.children) == begun + 1
+    assert len(agent.children) == started + 1
     clock.advance(QUARANTINE_FIRST_S)
     agent.until(all_ok)
-    assert len(agent.children) == begun + 1
+    assert len(agent.children) == started + 1
 
 
-def test_a_gpu_that_crashes_before_it_has_told_who_it_is_is_a_row(
+def test_a_gpu_that_crashes_before_it_was_identified_is_a_row(
     agent: Agent, scenario: NvmlScenario
 ) -> None:
     scenario.fault(IDENTIFY, "segv", device=3).write()
@@ -214,10 +214,10 @@ def test_what_a_library_prints_is_logged_once_and_bounded(
     )
     agent.until(lambda _: caplog.records)
     (record,) = caplog.records
-    said = record.getMessage()
-    assert said.startswith("a vendor library printed: nvml stand-in: says more")
-    assert said.endswith("what follows is left out")
-    assert len(said) < 2000
+    message = record.getMessage()
+    assert message.startswith("a vendor library printed: nvml stand-in: says more")
+    assert message.endswith("what follows is left out")
+    assert len(message) < 2000
     assert "nvml stand-in" not in capfd.readouterr().err
 
 

@@ -17,7 +17,7 @@ from accelwatch.node.store.reports import (
 
 class Tracked:
     def __init__(self) -> None:
-        self.told: list[Written] = []
+        self.written: list[Written] = []
         self.clock = ManualClock()
         self.cycle = CycleTracker(
             "x",
@@ -25,7 +25,7 @@ class Tracked:
                 settings=CollectSettings(),
                 clock=self.clock,
                 calls=Calls(lambda _: None, self.clock, Inbox()),
-                emit=self.told.append,
+                emit=self.written.append,
                 inbox=Inbox(),
             ),
         )
@@ -42,13 +42,13 @@ def test_a_cycle_is_over_when_nobody_is_waited_for() -> None:
         rig.cycle.wait_for(turn)
     rig.clock.advance(0.25)
     rig.cycle.finish_turn("a", None)
-    assert (rig.cycle.close_if_over(), rig.cycle.open, rig.told) == (False, True, [])
+    assert (rig.cycle.close_if_over(), rig.cycle.open, rig.written) == (False, True, [])
     rig.cycle.finish_turn("b", None)
     assert (rig.cycle.close_if_over(), rig.cycle.open) == (True, False)
     expected = Cycle(backend="x", result="ok", duration_s=0.25, wall=rig.clock.wall(), message="")
-    assert rig.told == [expected]
+    assert rig.written == [expected]
     assert rig.cycle.close_if_over()
-    assert rig.told == [expected]
+    assert rig.written == [expected]
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_the_worst_failure_is_the_result_of_a_cycle(
     for number, absence in enumerate(failures):
         rig.cycle.note(failure(absence, str(number)))
     rig.cycle.close_if_over()
-    (cycle,) = rig.told
+    (cycle,) = rig.written
     assert isinstance(cycle, Cycle)
     assert (cycle.result, cycle.message) == (result, message)
 
@@ -80,15 +80,15 @@ def test_a_failure_does_not_outlast_its_cycle() -> None:
     rig.cycle.start(rig.clock.monotonic())
     rig.clock.advance(0.5)
     rig.cycle.close_if_over()
-    last = rig.told[-1]
+    last = rig.written[-1]
     assert isinstance(last, Cycle)
     assert (last.result, last.message, last.duration_s) == ("ok", "", 0.5)
 
 
-def test_a_tick_that_came_too_early_is_told_as_skipped() -> None:
+def test_a_tick_that_came_too_early_is_reported_as_skipped() -> None:
     rig = Tracked()
     rig.cycle.skipped()
-    assert rig.told == [
+    assert rig.written == [
         Cycle(
             backend="x",
             result="skipped",

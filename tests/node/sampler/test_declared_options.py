@@ -52,29 +52,29 @@ def test_a_name_that_is_not_installed_is_left_out() -> None:
     assert declared(["nvdia"]) == {}
 
 
-def test_nobody_is_asked_about_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_backends_none_is_queried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/nonexistent/python")
     assert declared([]) == {}
 
 
 @pytest.mark.parametrize(
-    ("end", "said"), [("raise SystemExit('no')", "no"), ("import os; os._exit(3)", "status 3")]
+    ("end", "message"), [("raise SystemExit('no')", "no"), ("import os; os._exit(3)", "status 3")]
 )
-def test_a_backend_that_ends_the_process_is_told(
+def test_a_backend_that_ends_the_process_is_reported(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
     end: str,
-    said: str,
+    message: str,
 ) -> None:
     (tmp_path / "deadly_backend.py").write_text(end)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    name = f"deadly_backend:{said.replace(' ', '')}"
+    name = f"deadly_backend:{message.replace(' ', '')}"
     assert declared([name]) == {}
-    assert caplog.messages == [f"options are not checked backends={name}: {said}"]
+    assert caplog.messages == [f"options are not checked backends={name}: {message}"]
 
 
-def test_what_cannot_be_begun_is_told(
+def test_what_cannot_be_started_is_reported(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(sys, "executable", "/nonexistent/python")

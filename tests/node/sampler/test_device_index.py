@@ -10,7 +10,7 @@ from support.processes.waiting import GUARD_S
 
 def threads(rig: Rig) -> dict[str, set[int]]:
     found: dict[str, set[int]] = {}
-    for report in rig.told:
+    for report in rig.reports:
         if isinstance(report, Called) and report.slot:
             found.setdefault(report.slot, set()).add(report.thread)
     return found
@@ -30,7 +30,7 @@ def test_devices_that_take_long_are_called_from_threads_of_their_own() -> None:
     gates = [backend.gates.setdefault(f"s:{n}", threading.Event()) for n in range(3)]
     rig = Rig(backend)
     rig.until(lambda: len(backend.reads) == 3)
-    read = [call for call in rig.told if isinstance(call, Called) and call.action == "read"]
+    read = [call for call in rig.reports if isinstance(call, Called) and call.action == "read"]
     assert len({call.thread for call in read}) == 3
     names = {thread.name for thread in threading.enumerate()}
     assert {"turns", "scripted:s:1", "scripted:s:2"} <= names
@@ -48,10 +48,10 @@ def test_devices_of_a_serial_driver_are_called_from_one_thread() -> None:
     assert len(found["s:0"]) == 1
 
 
-def test_what_was_discovered_is_told_under_the_backend_s_name() -> None:
+def test_what_was_discovered_is_reported_under_the_backend_s_name() -> None:
     rig = Rig(Scripted(2))
     rig.first_cycle()
-    (slots,) = (report for report in rig.told if isinstance(report, Slots))
+    (slots,) = (report for report in rig.reports if isinstance(report, Slots))
     assert slots.backend == "scripted"
     assert [device.id for device in slots.devices] == ["s:0", "s:1"]
 

@@ -44,10 +44,10 @@ from accelwatch.node.sampler.protocol.frames import ChecksumSplitter, decode, en
 from accelwatch.node.sampler.protocol.settings import StartOrder, CollectSettings
 settings = CollectSettings(backends=("{backend}",), one_shot=True, timeout_s=300.0)
 os.write(orders, encode(StartOrder(settings=settings)))
-told = b""
+order = b""
 while chunk := os.read(reports, 65536):
-    told += chunk
-print(os.waitpid(pid, 0)[1], type([*map(decode, ChecksumSplitter().feed(told))][-1]).__name__)
+    order += chunk
+print(os.waitpid(pid, 0)[1], type([*map(decode, ChecksumSplitter().feed(order))][-1]).__name__)
 """
 DAMAGED = """
 import os
@@ -105,9 +105,9 @@ def test_it_does_as_ordered() -> None:
     assert output_of(ORDERED.replace("{backend}", FAKE)) == "0 Done\n"
 
 
-def test_a_failure_of_its_own_is_told_with_its_end() -> None:
-    told = output_of(DAMAGED)
-    assert told.startswith("1 WireError: damaged order of 1 bytes: ")
+def test_a_failure_of_its_own_is_reported_with_its_end() -> None:
+    output = output_of(DAMAGED)
+    assert output.startswith("1 WireError: damaged order of 1 bytes: ")
 
 
 STAYS = """

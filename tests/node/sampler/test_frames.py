@@ -118,8 +118,8 @@ def test_damaged_bodies_are_wire_errors_and_nothing_else(body: bytes) -> None:
 @given(st.data())
 def test_a_flipped_byte_never_escapes_as_another_error(data: st.DataObject) -> None:
     body = bytearray(encode(REPORTS[0])[4:])
-    place = data.draw(st.integers(0, len(body) - 1))
-    body[place] ^= data.draw(st.integers(1, 255))
+    position = data.draw(st.integers(0, len(body) - 1))
+    body[position] ^= data.draw(st.integers(1, 255))
     with contextlib.suppress(WireError):
         decode(bytes(body))
 
@@ -197,8 +197,8 @@ def test_what_a_library_writes_among_reports_is_left_out(noise: bytes, step: int
     )
     splitter = ChecksumSplitter()
     chunks = (sent[at : at + step] for at in range(0, len(sent), step))
-    told = [decode(body) for chunk in chunks for body in splitter.feed(chunk)]
-    assert told == [REPORTS[3], REPORTS[2], REPORTS[3]]
+    decoded = [decode(body) for chunk in chunks for body in splitter.feed(chunk)]
+    assert decoded == [REPORTS[3], REPORTS[2], REPORTS[3]]
     assert splitter.damaged == 1
 
 
@@ -215,8 +215,8 @@ def test_no_noise_makes_a_report(noise: bytes, step: int) -> None:
     splitter = ChecksumSplitter()
     sent = noise + with_checksum(encode(REPORTS[2])) + with_checksum(encode(REPORTS[3]))
     chunks = (sent[at : at + step] for at in range(0, len(sent), step))
-    told = [body for chunk in chunks for body in splitter.feed(chunk)]
-    assert told == [encode(REPORTS[2])[4:], encode(REPORTS[3])[4:]]
+    bodies = [body for chunk in chunks for body in splitter.feed(chunk)]
+    assert bodies == [encode(REPORTS[2])[4:], encode(REPORTS[3])[4:]]
 
 
 def test_what_does_not_fit_at_once_is_written_piece_by_piece(

@@ -53,18 +53,18 @@ def started() -> Iterator[Started]:
         printed: bytes | None = None,
     ) -> Child:
         reading, writing = os.pipe()
-        report, said = anonymous_file("crash"), None
+        report, descriptor = anonymous_file("crash"), None
         os.pwrite(report, crash, 0)
         if printed is not None:
-            said = bounded_file()
-            os.write(said, printed)
+            descriptor = bounded_file()
+            os.write(descriptor, printed)
         pid = os.fork()
         if pid == 0:
             end()
             os._exit(0)
         os.close(writing)
-        told = None if said is None else Printed(said)
-        children.append(Child(pid, reading, orders, report, told))
+        output = None if descriptor is None else Printed(descriptor)
+        children.append(Child(pid, reading, orders, report, output))
         return children[-1]
 
     yield start
@@ -136,7 +136,7 @@ def test_of_several_calls_the_one_inside_a_driver_is_to_blame(started: Started) 
     assert end.components == (Component("nvidia", "nvidia:0"),)
 
 
-def test_what_was_printed_last_and_why_we_looked_is_told(started: Started) -> None:
+def test_what_was_printed_last_and_why_we_looked_is_reported(started: Started) -> None:
     child = started(lambda: os._exit(4), printed=b"first\nassertion failed\n")
     assert ended(child, hint="no sign of life").message.endswith(
         "ended with exit_4; last printed: first assertion failed (no sign of life)"
@@ -195,11 +195,11 @@ def test_only_who_is_patient_waits_for_the_end(
     reap_leftovers()
 
 
-@pytest.mark.parametrize("begin", [launch.fork, launch.spawn])
+@pytest.mark.parametrize("start", [launch.fork, launch.spawn])
 def test_who_looks_into_proc_sees_what_the_crash_file_is(
-    begin: Callable[[StartOrder], Child],
+    start: Callable[[StartOrder], Child],
 ) -> None:
-    child = begin(StartOrder(settings=single()))
+    child = start(StartOrder(settings=single()))
     name = str(Path(f"/proc/self/fd/{child.process.crash}").readlink())
     child.release(patient=True)
     assert name == "/memfd:accelwatch-crash (deleted)"
@@ -210,46 +210,46 @@ def test_reports_are_read_without_waiting(started: Started) -> None:
 
 
 def test_a_forked_child_collects_by_its_order() -> None:
-    told = collected(launch.fork(StartOrder(settings=single())))
-    assert isinstance(told[-1], Done)
+    reports = collected(launch.fork(StartOrder(settings=single())))
+    assert isinstance(reports[-1], Done)
 
 
-def test_a_child_that_was_begun_early_gets_the_order() -> None:
+def test_a_child_that_was_started_early_gets_the_order() -> None:
     early.start()
-    begun = early._child
-    assert begun is not None
+    early_child = early._child
+    assert early_child is not None
     child = launch.fork(StartOrder(settings=single()))
-    assert child.process.pid == begun[0]
-    assert (child.reports, child.process.crash) == (begun[1], begun[3])
+    assert child.process.pid == early_child[0]
+    assert (child.reports, child.process.crash) == (early_child[1], early_child[3])
     assert isinstance(collected(child)[-1], Done)
 
 
-def test_a_child_that_was_begun_early_and_has_died_is_replaced() -> None:
+def test_a_child_that_was_started_early_and_has_died_is_replaced() -> None:
     early.start()
-    begun = early._child
-    assert begun is not None
-    os.kill(begun[0], signal.SIGKILL)
-    os.waitid(os.P_PID, begun[0], os.WEXITED | os.WNOWAIT)
+    early_child = early._child
+    assert early_child is not None
+    os.kill(early_child[0], signal.SIGKILL)
+    os.waitid(os.P_PID, early_child[0], os.WEXITED | os.WNOWAIT)
     child = launch.fork(StartOrder(settings=single()))
-    assert child.process.pid != begun[0]
+    assert child.process.pid != early_child[0]
     assert isinstance(collected(child)[-1], Done)
 
 
-def begun_to_stay() -> early.EarlyChild:
+def staying_child() -> early.EarlyChild:
     early.start(lasting=True)
     assert early._child is not None
     return early._child
 
 
-def test_a_child_that_goes_on_is_the_one_that_was_begun_to() -> None:
-    begun = begun_to_stay()
+def test_a_child_that_goes_on_is_the_one_that_was_started_to() -> None:
+    early_child = staying_child()
     once = launch.fork(StartOrder(settings=single()))
-    assert once.process.pid != begun[0]
+    assert once.process.pid != early_child[0]
     assert isinstance(collected(once)[-1], Done)
     child = launch.spawn(StartOrder(settings=lasting()))
     try:
-        assert child.process.pid == begun[0]
-        assert (child.reports, child.process.crash) == (begun[1], begun[3])
+        assert child.process.pid == early_child[0]
+        assert (child.reports, child.process.crash) == (early_child[1], early_child[3])
         assert child.printed is not None
         child.request_stop()
         assert not isinstance(collected_until_end(child), Done)
@@ -259,13 +259,13 @@ def test_a_child_that_goes_on_is_the_one_that_was_begun_to() -> None:
         child.release(patient=True)
 
 
-def test_a_child_with_its_order_is_told_nothing_more() -> None:
-    begun = begun_to_stay()
+def test_a_child_with_its_order_gets_no_other() -> None:
+    early_child = staying_child()
     early.give_order(StartOrder(settings=lasting()))
     assert early.received_order() == StartOrder(settings=lasting())
     child = launch.spawn(StartOrder(settings=lasting()))
     try:
-        assert child.process.pid == begun[0]
+        assert child.process.pid == early_child[0]
         child.request_stop()
         assert not isinstance(collected_until_end(child), Done)
         until_ended(child)
@@ -275,58 +275,58 @@ def test_a_child_with_its_order_is_told_nothing_more() -> None:
 
 
 def test_a_child_with_another_order_is_replaced() -> None:
-    begun = begun_to_stay()
+    early_child = staying_child()
     early.give_order(StartOrder(settings=lasting()))
     other = msgspec.structs.replace(lasting(), interval_s=7.0)
     child = launch.spawn(StartOrder(settings=other))
     try:
-        assert child.process.pid != begun[0]
-        wait_until(lambda: has_gone(begun[0]))
+        assert child.process.pid != early_child[0]
+        wait_until(lambda: has_gone(early_child[0]))
     finally:
         child.release(patient=True)
 
 
 def test_an_order_that_reaches_nobody_was_not_given() -> None:
     early.give_order(StartOrder(settings=lasting()))
-    begun = begun_to_stay()
+    early_child = staying_child()
     assert early.received_order() is None
-    os.kill(begun[0], signal.SIGKILL)
-    os.waitid(os.P_PID, begun[0], os.WEXITED | os.WNOWAIT)
+    os.kill(early_child[0], signal.SIGKILL)
+    os.waitid(os.P_PID, early_child[0], os.WEXITED | os.WNOWAIT)
     early.give_order(StartOrder(settings=lasting()))
     assert early.received_order() is None
     launch.spawn(StartOrder(settings=lasting())).release(patient=True)
 
 
-def test_a_child_of_another_environment_is_not_the_one_that_was_begun() -> None:
-    begun = begun_to_stay()
+def test_a_child_of_another_environment_is_not_the_one_that_was_started() -> None:
+    early_child = staying_child()
     child = launch.spawn(StartOrder(settings=lasting()), dict(os.environ))
     try:
-        assert child.process.pid != begun[0]
+        assert child.process.pid != early_child[0]
     finally:
         child.release(patient=True)
         launch.spawn(StartOrder(settings=lasting())).release(patient=True)
 
 
-def test_a_child_that_was_begun_to_stay_and_has_died_is_replaced() -> None:
-    begun = begun_to_stay()
-    os.kill(begun[0], signal.SIGKILL)
-    os.waitid(os.P_PID, begun[0], os.WEXITED | os.WNOWAIT)
+def test_a_child_that_was_started_to_stay_and_has_died_is_replaced() -> None:
+    early_child = staying_child()
+    os.kill(early_child[0], signal.SIGKILL)
+    os.waitid(os.P_PID, early_child[0], os.WEXITED | os.WNOWAIT)
     child = launch.spawn(StartOrder(settings=lasting()))
     try:
-        assert child.process.pid != begun[0]
+        assert child.process.pid != early_child[0]
     finally:
         child.release(patient=True)
 
 
 def collected_until_end(child: Child) -> Report | None:
     """The last report of a child whose reports end."""
-    told: list[Report] = []
+    reports: list[Report] = []
     stream = Stream(child.reports)
     with contextlib.suppress(EOFError):
         while True:
             select.select([child.reports], [], [], GUARD_S)
-            told += stream.read()
-    return told[-1] if told else None
+            reports += stream.read()
+    return reports[-1] if reports else None
 
 
 def lasting() -> CollectSettings:
@@ -339,12 +339,12 @@ def single() -> CollectSettings:
 
 def collected(child: Child) -> list[Report]:
     os.set_blocking(child.reports, True)
-    stream, told = Stream(child.reports), list[Report]()
+    stream, reports = Stream(child.reports), list[Report]()
     try:
         while True:
-            told += stream.read()
+            reports += stream.read()
     except EOFError:
-        return told
+        return reports
     finally:
         child.release(patient=True)
 

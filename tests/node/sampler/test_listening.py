@@ -39,21 +39,23 @@ class Telling(Scripted):
     def wait_events(self, timeout_s: float) -> Sequence[ErrorEvent]:
         self.waits.append(timeout_s)
         self.more.wait(0.02)
-        told, self.pending = self.pending, []
-        if told and isinstance(told[0], BaseException):
-            raise told[0]
-        return [one for one in told if isinstance(one, ErrorEvent)]
+        batch, self.pending = self.pending, []
+        if batch and isinstance(batch[0], BaseException):
+            raise batch[0]
+        return [one for one in batch if isinstance(one, ErrorEvent)]
 
 
 def events_of(rig: Rig) -> list[str]:
-    return [one.code for report in rig.told if isinstance(report, Events) for one in report.events]
+    return [
+        one.code for report in rig.reports if isinstance(report, Events) for one in report.events
+    ]
 
 
 def announced(rig: Rig) -> list[Called]:
-    return [call for call in rig.told if isinstance(call, Called) and call.action == "events"]
+    return [call for call in rig.reports if isinstance(call, Called) and call.action == "events"]
 
 
-def test_events_of_a_source_are_told_and_its_thread_is_named() -> None:
+def test_events_of_a_source_are_reported_and_its_thread_is_named() -> None:
     backend = Telling()
     backend.pending = [event(1), event(2)]
     rig = Rig(backend)
@@ -62,8 +64,8 @@ def test_events_of_a_source_are_told_and_its_thread_is_named() -> None:
     (thread,) = (one for one in threading.enumerate() if one.ident == call.thread)
     assert (call.backend, call.slot) == ("scripted", "")
     assert (thread.name, thread.daemon) == ("scripted:events", True)
-    assert rig.told.index(call) < next(
-        at for at, report in enumerate(rig.told) if isinstance(report, Events)
+    assert rig.reports.index(call) < next(
+        at for at, report in enumerate(rig.reports) if isinstance(report, Events)
     )
     backend.pending = [event(3)]
     rig.until(lambda: events_of(rig) == ["c1", "c2", "c3"])
@@ -98,7 +100,7 @@ def test_a_source_that_is_held_out_is_not_listened_to_until_it_is_let_in() -> No
 
 
 def returned(rig: Rig) -> set[int]:
-    return {report.call for report in rig.told if isinstance(report, Returned)}
+    return {report.call for report in rig.reports if isinstance(report, Returned)}
 
 
 def test_a_source_is_out_until_its_wait_is_over_and_each_by_itself() -> None:
@@ -182,7 +184,7 @@ def test_only_a_source_that_has_not_waited_is_paused(takes_s: float, pauses: lis
     wait_until(lambda: stop.given == pauses)
 
 
-def test_a_source_that_fails_is_told_of_once_and_asked_again(
+def test_a_source_that_fails_is_reported_once_and_queried_again(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("accelwatch.node.sampler.stack.listener.Backoff", lambda: Backoff(0.01))
@@ -204,7 +206,7 @@ def test_a_source_that_fails_is_told_of_once_and_asked_again(
 def statuses(rig: Rig) -> list[tuple[BackendState, str, str]]:
     return [
         (report.status.state, report.status.reason, report.status.message)
-        for report in rig.told
+        for report in rig.reports
         if isinstance(report, BackendChanged)
     ]
 
@@ -227,7 +229,7 @@ class Hanging(Scripted):
         return super().discover()
 
 
-def test_a_backend_whose_opening_hangs_is_told_of_once_and_used_when_it_is_open() -> None:
+def test_a_backend_whose_opening_hangs_is_reported_once_and_used_when_it_is_open() -> None:
     backend = Hanging()
     rig = Rig(backend, open_timeout_s=2.0)
     rig.collector.step(0.01)
@@ -255,7 +257,7 @@ def test_a_look_for_devices_that_hangs_is_in_the_result_of_a_cycle() -> None:
     rig.until(lambda: "timeout" in rig.cycles())
     (message, *_) = (
         report.message
-        for report in rig.told
+        for report in rig.reports
         if isinstance(report, Cycle) and report.result == "timeout"
     )
     assert message == "looking for devices does not come back"

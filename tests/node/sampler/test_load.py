@@ -13,7 +13,7 @@ from accelwatch.plugins import entry_points as plugins
 from accelwatch.schema.snapshot import BackendState
 
 
-def test_replay_is_only_for_who_asks_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_replay_is_only_for_who_requests_it(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "replay" not in resolve(CollectSettings())
     assert list(resolve(CollectSettings(backends=("replay",)))) == ["replay"]
     assert "host" not in resolve(CollectSettings(without=frozenset({"host"})))
@@ -60,13 +60,13 @@ def test_a_device_on_the_bus_has_its_driver_stack_loaded(
     assert name not in absent(CollectSettings(root=bus(tmp_path, function)))
 
 
-def test_who_asks_by_name_or_gives_options_has_it_loaded(tmp_path: Path) -> None:
+def test_who_requests_by_name_or_gives_options_has_it_loaded(tmp_path: Path) -> None:
     root = bus(tmp_path, "10de nvidia")
     assert absent(CollectSettings(root=root, backends=("amd",))) == {}
     assert "amd" not in absent(CollectSettings(root=root, options={"amd": {"amdsmi": "off"}}))
 
 
-def test_without_a_table_of_the_bus_whatever_it_would_tell_is_loaded(tmp_path: Path) -> None:
+def test_without_a_table_of_the_bus_its_backends_are_loaded(tmp_path: Path) -> None:
     left_out = absent(CollectSettings(root=str(tmp_path)))
     assert set(left_out) == {"accel", "apple", "jetson"}
     assert left_out["accel"] == "nothing at /sys/class/accel"

@@ -83,7 +83,7 @@ def when(monkeypatch: pytest.MonkeyPatch) -> When:
     """A clock on which time is up once a report shows what a test waits for."""
     clock = AheadClock()
 
-    def begin(condition: Callable[[Report], bool]) -> AheadClock:
+    def with_condition(condition: Callable[[Report], bool]) -> AheadClock:
         def watched(settings: CollectSettings, its_clock: Clock) -> Store:
             store = store_for(settings, its_clock)
             apply = store.apply
@@ -99,7 +99,7 @@ def when(monkeypatch: pytest.MonkeyPatch) -> When:
         monkeypatch.setattr("accelwatch.node.sampler.stores.store_for", watched)
         return clock
 
-    return begin
+    return with_condition
 
 
 @pytest.fixture
@@ -120,12 +120,12 @@ def reading(monkeypatch: pytest.MonkeyPatch) -> Callable[[], set[tuple[str, str]
 
 def test_one_hung_device_of_eight_costs_only_its_row(when: When) -> None:
     devices = [{"id": str(n), "do": "hang" if n == 3 else ""} for n in range(8)]
-    told: set[tuple[type[Report], str]] = set()
+    reported: set[tuple[type[Report], str]] = set()
 
     def all_but_one_read(report: Report) -> bool:
         if isinstance(report, Outcome | Identified):
-            told.add((type(report), report.slot))
-        return len(told) == 8 + 7
+            reported.add((type(report), report.slot))
+        return len(reported) == 8 + 7
 
     snapshot = read_once(
         settings({FAKE: {"devices": devices}}, timeout_s=600.0), clock=when(all_but_one_read)
@@ -290,10 +290,10 @@ def test_a_library_that_closes_our_descriptors_costs_its_device(
 
 
 def test_a_collector_that_something_else_stops_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    begun = launch.fork
+    fork = launch.fork
 
     def stopped(order: StartOrder) -> launch.Child:
-        child = begun(order)
+        child = fork(order)
         os.kill(child.process.pid, signal.SIGSTOP)
         return child
 
@@ -302,7 +302,7 @@ def test_a_collector_that_something_else_stops_goes_on(monkeypatch: pytest.Monke
     assert state(snapshot, "0")[0] is DeviceState.OK
 
 
-def test_a_crash_while_opening_is_told_as_the_backends_failure() -> None:
+def test_a_crash_while_opening_is_reported_as_the_backends_failure() -> None:
     snapshot = read_once(settings({FAKE: {"open": "segv"}, SECOND: {"devices": [{"id": "9"}]}}))
     status = next(b for b in snapshot.backends if b.name == FAKE)
     assert (status.state, status.reason) == (BackendState.FAILED, "SIGSEGV")
@@ -439,14 +439,14 @@ class TimeIsUp:
     """A clock on which a minute passes at every look."""
 
     def __init__(self) -> None:
-        self._moment = 0.0
+        self._now = 0.0
 
     def wall(self) -> float:
         return 1_800_000_000.0
 
     def monotonic(self) -> float:
-        self._moment += 60.0
-        return self._moment
+        self._now += 60.0
+        return self._now
 
 
 def test_a_backend_of_which_nothing_came_in_time_is_not_absent() -> None:

@@ -46,7 +46,7 @@ def test_a_backend_that_came_up() -> None:
     assert (backend.opened, backend.closed) == (1, 0)
 
 
-def test_versions_of_a_driver_are_told() -> None:
+def test_versions_of_a_driver_are_reported() -> None:
     class Versioned(Scripted):
         def open(self) -> Opened:
             return Opened(source="s", versions={"driver": "1"})
@@ -106,7 +106,7 @@ def test_a_backend_with_nothing_to_do_here(
         (Scripted(0), True, ()),
     ],
 )
-def test_a_single_reading_hears_events_of_a_source_without_devices(
+def test_a_single_reading_receives_events_of_a_source_without_devices(
     backend: Scripted, one_shot: bool, events: tuple[ErrorEvent, ...]
 ) -> None:
     assert open_backend("x", backend, context(one_shot=one_shot)).events == events
@@ -136,7 +136,7 @@ def test_the_status_of_a_backend_that_raised(
     )
 
 
-def test_the_status_of_a_backend_that_hangs_or_is_not_there_or_was_not_heard() -> None:
+def test_the_status_of_a_backend_that_hangs_or_is_absent_or_did_not_report() -> None:
     assert timed_out("x", "v", 2.5) == BackendStatus(
         name="x",
         vendor="v",

@@ -50,7 +50,7 @@ def test_who_works_inside_is_noted_and_no_longer_when_done(crash: int) -> None:
         assert threads_inside(crash) == frozenset()
 
 
-def test_several_are_noted_side_by_side_and_a_place_is_used_again(crash: int) -> None:
+def test_several_are_noted_side_by_side_and_a_slot_is_used_again(crash: int) -> None:
     inside, own = Inside(map_registry(crash)), struct.pack("=Q", get_ident())
     with inside.call(), inside.call():
         assert os.pread(crash, 24, BEHIND) == own + own + bytes(8)
@@ -79,7 +79,7 @@ def test_the_end_of_a_call_whose_beginning_was_not_noted_is_nothing(crash: int) 
     assert calls_out(crash) == (READ,)
 
 
-def test_a_wait_for_events_is_out_until_it_has_ended_beside_one_that_was_begun_since(
+def test_a_wait_for_events_is_out_until_it_has_ended_beside_one_that_started_since(
     crash: int,
 ) -> None:
     again = msgspec.structs.replace(LISTEN, call=4, thread=10)
@@ -89,7 +89,7 @@ def test_a_wait_for_events_is_out_until_it_has_ended_beside_one_that_was_begun_s
     assert calls_out(crash) == (READ, again)
 
 
-def test_places_are_used_again_and_what_finds_none_is_not_noted(crash: int) -> None:
+def test_slots_are_used_again_and_what_finds_none_is_not_noted(crash: int) -> None:
     calls = noted(crash)
     numbers = range(1, 2 * MOST)
     for number in numbers:

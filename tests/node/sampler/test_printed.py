@@ -15,7 +15,7 @@ def file() -> Iterator[int]:
     os.close(descriptor)
 
 
-def test_a_message_that_is_still_coming_is_told_once_and_whole(file: int) -> None:
+def test_a_message_that_is_still_coming_is_reported_once_and_whole(file: int) -> None:
     printed = Printed(file)
     os.write(file, b"one half\n")
     assert printed.new_output() == ""
@@ -25,23 +25,23 @@ def test_a_message_that_is_still_coming_is_told_once_and_whole(file: int) -> Non
     assert printed.new_output() == ""
 
 
-def test_a_later_message_is_told_by_itself(file: int) -> None:
+def test_a_later_message_is_reported_by_itself(file: int) -> None:
     printed = Printed(file)
     for message in ("first", "second"):
         os.write(file, message.encode() + b"\n")
         assert [printed.new_output(), printed.new_output()] == ["", message]
 
 
-def test_a_library_that_goes_on_printing_is_told_meanwhile(file: int) -> None:
+def test_a_library_that_goes_on_printing_is_reported_meanwhile(file: int) -> None:
     printed = Printed(file)
-    told = []
+    messages = []
     for number in range(8):
         os.write(file, b"%d\n" % number)
-        told.append(printed.new_output())
-    assert told == ["", "", "", "0 1 2 3", "", "", "", "4 5 6 7"]
+        messages.append(printed.new_output())
+    assert messages == ["", "", "", "0 1 2 3", "", "", "", "4 5 6 7"]
 
 
-def test_what_fills_the_file_is_told_at_once(file: int) -> None:
+def test_what_fills_the_file_is_reported_at_once(file: int) -> None:
     printed = Printed(file)
     os.write(file, b"x" * PRINTED_BYTES)
     assert not printed.full
@@ -60,7 +60,7 @@ def test_the_last_words_are_the_end_of_all_on_one_line(file: int) -> None:
     assert printed.last_output() == words
 
 
-def test_bytes_of_any_kind_are_told_in_one_line_of_a_thousand_characters(file: int) -> None:
+def test_bytes_of_any_kind_are_reported_in_one_line_of_a_thousand_characters(file: int) -> None:
     printed = Printed(file)
     os.write(file, b"a\xff\r\n b " + b"y" * 2000)
     assert printed.new_output() == ""
@@ -89,7 +89,7 @@ def test_where_there_are_no_sealed_files_nothing_is_kept(monkeypatch: pytest.Mon
         os.fstat(descriptor)
 
 
-def test_what_was_told_is_not_told_again_when_more_comes(file: int) -> None:
+def test_what_was_reported_is_not_reported_again_when_more_comes(file: int) -> None:
     printed = Printed(file)
     os.write(file, b"one\n")
     assert [printed.new_output(), printed.new_output()] == ["", "one"]

@@ -65,13 +65,13 @@ class Absent(Rig):
             backend,
             quarantined=(QuarantinedComponent(component=Component("scripted"), reason="crashed"),),
         )
-        self.told.clear()
+        self.reports.clear()
         self.collector.start(absent=self.absent)
 
 
-def test_a_backend_known_to_be_absent_is_told_and_not_opened() -> None:
+def test_a_backend_known_to_be_absent_is_reported_and_not_opened() -> None:
     rig = Absent(Scripted())
-    assert rig.told == [BackendChanged(status=not_there("scripted", "no PCI function"))]
+    assert rig.reports == [BackendChanged(status=not_there("scripted", "no PCI function"))]
     for _ in range(3):
         rig.collector.step(0.0)
     assert rig.backend.opened == 0
@@ -90,7 +90,7 @@ class NotYet(Rig):
 
 def test_what_was_absent_at_the_start_is_looked_for_a_little_later() -> None:
     rig = NotYet(Scripted())
-    assert rig.told == [BackendChanged(status=not_there("scripted", "no PCI function"))]
+    assert rig.reports == [BackendChanged(status=not_there("scripted", "no PCI function"))]
     rig.why.clear()
     rig.clock.advance(1.9)
     rig.collector.step(0.0)
@@ -126,7 +126,7 @@ def test_a_single_reading_does_not_wait_for_what_is_absent() -> None:
 def test_accelerators_are_brought_up_first(names: tuple[str, ...]) -> None:
     order = Order(names, one_shot=True)
     order.collector.start()
-    assert order.begun == ["nvidia", "host", "kernel_log"]
+    assert order.started == ["nvidia", "host", "kernel_log"]
     order.go.set()
     order.collector.close()
 
@@ -135,8 +135,8 @@ class Order:
     """In which order backends are begun; an accelerator's reading waits until it is let go."""
 
     def __init__(self, names: tuple[str, ...], *, one_shot: bool = False) -> None:
-        self.begun: list[str] = []
-        self.told: list[str] = []
+        self.started: list[str] = []
+        self.reports: list[str] = []
         self.clock = ManualClock()
         self.slow = Scripted()
         self.go = self.slow.gates["s:0"] = threading.Event()
@@ -144,17 +144,17 @@ class Order:
         self.collector = Collector(
             CollectSettings(backends=names, one_shot=one_shot, timeout_s=60.0),
             {name: partial(_always, backend) for name, backend in built.items()},
-            self._hear,
+            self._receive,
             self.clock,
-            note=self._hear,
+            note=self._receive,
             environ={},
         )
 
-    def _hear(self, report: Written | Noted) -> None:
+    def _receive(self, report: Written | Noted) -> None:
         if isinstance(report, Called) and report.action == "open":
-            self.begun.append(report.backend)
+            self.started.append(report.backend)
         elif isinstance(report, Cycle):
-            self.told.append(report.backend)
+            self.reports.append(report.backend)
 
     def until(self, condition: Callable[[], object]) -> None:
         step_until(self.collector, condition)
@@ -173,23 +173,23 @@ def order() -> Iterator[Order]:
     given.collector.close()
 
 
-def test_the_rest_is_begun_when_the_accelerators_have_been_told(order: Order) -> None:
+def test_the_others_start_when_the_accelerators_have_reported(order: Order) -> None:
     order.until(lambda: order.slow.reads)
-    assert order.begun == ["nvidia"]
+    assert order.started == ["nvidia"]
     order.go.set()
-    order.until(lambda: len(order.told) == 3)
-    assert order.begun == ["nvidia", "host", "kernel_log"]
-    assert order.told[0] == "nvidia"
+    order.until(lambda: len(order.reports) == 3)
+    assert order.started == ["nvidia", "host", "kernel_log"]
+    assert order.reports[0] == "nvidia"
 
 
 def test_the_rest_does_not_stand_back_for_long(order: Order) -> None:
     order.until(lambda: order.slow.reads)
     order.clock.advance(0.24)
     order.collector.step(0.0)
-    assert order.begun == ["nvidia"]
+    assert order.started == ["nvidia"]
     order.clock.advance(0.02)
-    order.until(lambda: len(order.told) == 2)
-    assert order.begun == ["nvidia", "host", "kernel_log"]
+    order.until(lambda: len(order.reports) == 2)
+    assert order.started == ["nvidia", "host", "kernel_log"]
 
 
 def test_the_loop_wakes_for_the_rest(order: Order) -> None:
@@ -198,17 +198,17 @@ def test_the_loop_wakes_for_the_rest(order: Order) -> None:
     assert waited(order.collector) == [pytest.approx(0.15)]
 
 
-def test_without_an_accelerator_the_rest_is_begun_at_once() -> None:
+def test_without_an_accelerator_the_others_start_at_once() -> None:
     order = Order(("host", "kernel_log"))
     order.collector.start()
-    assert order.begun == ["host", "kernel_log"]
+    assert order.started == ["host", "kernel_log"]
     order.collector.close()
 
 
 def test_of_the_rest_what_is_held_out_is_left_alone() -> None:
     order = Order(("host", "kernel_log"))
     order.collector.start((QuarantinedComponent(component=Component("host")),))
-    assert order.begun == ["kernel_log"]
+    assert order.started == ["kernel_log"]
     order.collector.close()
 
 
@@ -227,4 +227,4 @@ def test_a_heartbeat_comes_every_two_seconds_but_not_in_a_single_reading() -> No
     single = Rig(Scripted(), one_shot=True)
     single.until(lambda: single.of(Done))
     assert single.of(Heartbeat) == []
-    assert single.told[-1] == Done()
+    assert single.reports[-1] == Done()

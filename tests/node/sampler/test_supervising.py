@@ -79,7 +79,7 @@ class Patient:
     ) -> None:
         self.patience_s = patience_s
         self.descriptor: int | None
-        self.descriptor, self._told = os.pipe()
+        self.descriptor, self._report_pipe = os.pipe()
         os.set_blocking(self.descriptor, False)
         self._watch = watch
         self.checked = 0
@@ -96,8 +96,8 @@ class Patient:
         if self.ended:
             self.descriptor = None
 
-    def tell(self) -> None:
-        os.write(self._told, b"x")
+    def send(self) -> None:
+        os.write(self._report_pipe, b"x")
 
     def request_stop(self) -> None:
         pass
@@ -106,7 +106,7 @@ class Patient:
         pass
 
     def stop(self) -> None:
-        os.close(self._told)
+        os.close(self._report_pipe)
 
 
 Watch = Callable[[Patient], Awaitable[None]]
@@ -150,10 +150,10 @@ def test_on_an_event_loop_a_report_is_looked_at_when_it_comes_and_an_end_without
     async def watch(patient: Patient) -> None:
         await until_checked(patient, 1)
         for checks in (2, 3):
-            patient.tell()
+            patient.send()
             await until_checked(patient, checks)
         patient.ended = True
-        patient.tell()
+        patient.send()
         await until_checked(patient, 5)
 
     watched(monkeypatch, watch)

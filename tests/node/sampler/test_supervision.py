@@ -39,17 +39,17 @@ FOUND = BackendStatus(
 def own() -> Iterator[Callable[..., Owner]]:
     owners: list[Owner] = []
 
-    def begin(limits: Limits | None = None) -> Owner:
+    def start(limits: Limits | None = None) -> Owner:
         owners.append(Owner(limits))
         return owners[-1]
 
-    yield begin
+    yield start
     for owner in owners:
         owner.close()
 
 
 def ends(owner: Owner) -> list[CollectorExited]:
-    return [report for report in owner.told if isinstance(report, CollectorExited)]
+    return [report for report in owner.reports if isinstance(report, CollectorExited)]
 
 
 class Resident:
@@ -75,7 +75,7 @@ def test_the_first_sign_of_life_may_take_longer_than_those_after_it(
     owner = own()
     assert owner.after(0.0) == 1
     assert owner.after(20.0) == 1
-    owner.child.tell(ALIVE)
+    owner.child.send(ALIVE)
     assert owner.after(3.0) == 1
     assert owner.after(5.0) == 1
     assert owner.after(0.5) == 2
@@ -88,7 +88,7 @@ def test_the_first_sign_of_life_may_take_longer_than_those_after_it(
 def test_each_child_has_the_longer_time_for_its_first_sign(own: Callable[..., Owner]) -> None:
     owner = own(Limits(silence_s=2.0, first_silence_s=7.0))
     owner.after(0.0)
-    owner.child.tell(ALIVE)
+    owner.child.send(ALIVE)
     owner.after(1.0)
     assert owner.after(3.0) == 2
     assert owner.after(7.0) == 2
@@ -99,7 +99,7 @@ def test_any_report_is_a_sign_of_life(own: Callable[..., Owner]) -> None:
     owner = own()
     owner.after(0.0)
     for _ in range(4):
-        owner.child.tell(BackendChanged(status=FOUND))
+        owner.child.send(BackendChanged(status=FOUND))
         assert owner.after(4.9) == 1
 
 
@@ -113,7 +113,7 @@ def test_who_looks_with_each_report_looks_again_when_the_next_sign_is_overdue(
     assert owner.supervisor.patience_s == 2.5
     owner.clock.advance(2.2)
     assert owner.supervisor.patience_s == CHECK_S
-    owner.child.tell(ALIVE)
+    owner.child.send(ALIVE)
     owner.after(0.0)
     assert owner.supervisor.patience_s == 2.5
     owner.clock.advance(1.0)
@@ -140,7 +140,7 @@ def test_what_is_allowed_may_be_taken(own: Callable[..., Owner], resident: Resid
 def test_a_slow_growth_is_nobodys_fault(own: Callable[..., Owner], resident: Resident) -> None:
     owner = own(Limits(resident_bytes=100 * MIB))
     owner.after(0.0)
-    owner.child.tell(READ_0)
+    owner.child.send(READ_0)
     resident.mib = 52
     owner.after(1.1)
     resident.mib = 102
@@ -154,7 +154,7 @@ def test_a_growth_by_half_within_a_second_is_the_work_of_one_call(
     """What is resident is noted anew when more than a second has passed, not at each look."""
     owner = own(Limits(resident_bytes=100 * MIB))
     owner.after(0.0)
-    owner.child.tell(READ_0)
+    owner.child.send(READ_0)
     resident.mib = 40
     owner.after(1.1)
     resident.mib = 80
@@ -169,7 +169,7 @@ def test_what_was_noted_a_second_ago_is_the_measure_of_the_next(
 ) -> None:
     owner = own(Limits(resident_bytes=100 * MIB))
     owner.after(0.0)
-    owner.child.tell(READ_0)
+    owner.child.send(READ_0)
     for resident.mib in (45, 90):
         owner.after(1.1)
     resident.mib = 102
@@ -177,13 +177,13 @@ def test_what_was_noted_a_second_ago_is_the_measure_of_the_next(
     assert [end.components for end in ends(owner)] == [()]
 
 
-def test_a_new_child_begins_with_nothing(own: Callable[..., Owner], resident: Resident) -> None:
+def test_a_new_child_starts_with_nothing(own: Callable[..., Owner], resident: Resident) -> None:
     owner = own(Limits(resident_bytes=100 * MIB))
     owner.after(0.0)
     resident.mib = 90
     owner.after(1.1)
     owner.crash()
-    owner.child.tell(READ_0)
+    owner.child.send(READ_0)
     resident.mib = 102
     owner.after(0.0)
     assert [end.components for end in ends(owner)] == [(), (Component(FAKE, "fake:0"),)]
@@ -196,7 +196,7 @@ def test_a_new_child_is_not_measured_before_a_second_has_passed(
     owner.after(0.0)
     owner.after(5.0)
     owner.crash()
-    owner.child.tell(READ_0)
+    owner.child.send(READ_0)
     resident.mib = 60
     owner.after(0.9)
     resident.mib = 102
@@ -237,7 +237,7 @@ def test_a_child_that_lived_long_enough_is_followed_at_once(own: Callable[..., O
     owner.crash()
     for _ in range(3):
         for _ in range(3):
-            owner.child.tell(ALIVE)
+            owner.child.send(ALIVE)
             owner.after(3.5)
         before = len(owner.children)
         owner.crash()
@@ -296,7 +296,7 @@ def test_a_device_that_crashed_it_is_held_out_and_the_next_comes_at_once(
     assert not order.settings.one_shot
     assert order.settings.backends == (FAKE, SECOND)
     owner.crash(READ_0)
-    crash, row = owner.told[-2:]
+    crash, row = owner.reports[-2:]
     assert isinstance(crash, CollectorExited)
     why = f"excluded for 5 s: {crash.message}"
     assert crash.message == f"the collector process ended with SIGSEGV during read of {FAKE} fake:0"
@@ -331,7 +331,7 @@ def test_what_was_just_let_in_is_blamed_before_what_ran_well(own: Callable[..., 
     owner.after(0.0)
     owner.crash(READ_0)
     for _ in range(3):
-        owner.child.tell(ALIVE)
+        owner.child.send(ALIVE)
         owner.after(4.0)
     assert owner.child.let_in() == [Component(FAKE, "fake:0")]
     owner.crash(READ_0, READ_1)
@@ -378,9 +378,9 @@ def test_a_backend_is_held_out_by_its_second_crash_and_says_so(own: Callable[...
     owner = own()
     owner.after(0.0)
     owner.crash(BackendChanged(status=FOUND), OPEN)
-    assert isinstance(owner.told[-1], CollectorExited)
+    assert isinstance(owner.reports[-1], CollectorExited)
     owner.crash(OPEN)
-    crash, found = owner.told[-2:]
+    crash, found = owner.reports[-2:]
     assert isinstance(crash, CollectorExited)
     assert found == BackendChanged(
         status=BackendStatus(
@@ -402,7 +402,7 @@ def test_a_backend_of_which_nothing_is_known_says_so_too(own: Callable[..., Owne
     owner.after(0.0)
     owner.crash(OPEN)
     owner.crash(OPEN)
-    found = owner.told[-1]
+    found = owner.reports[-1]
     assert isinstance(found, BackendChanged)
     status = found.status
     assert (status.name, status.vendor, status.source, status.versions) == (FAKE, "", "", {})
@@ -412,7 +412,7 @@ def test_an_event_source_is_held_out_without_a_word_of_any_row(own: Callable[...
     owner = own()
     owner.after(0.0)
     owner.crash(LISTEN)
-    assert isinstance(owner.told[-1], CollectorExited)
+    assert isinstance(owner.reports[-1], CollectorExited)
     assert [held.component for held in owner.child.order.quarantined] == [
         Component(FAKE, events=True)
     ]
@@ -423,7 +423,7 @@ def test_crashes_are_forgiven_after_a_minute_of_good_behaviour(own: Callable[...
     owner.after(0.0)
     owner.crash(READ_0)
     for _ in range(17):
-        owner.child.tell(ALIVE)
+        owner.child.send(ALIVE)
         owner.after(4.0)
     owner.crash(READ_0)
     assert [held.reason[:16] for held in owner.child.order.quarantined] == ["excluded for 5 s"]
@@ -439,14 +439,14 @@ def test_reports_come_in_order_and_noise_between_them_is_left_out(
     owner.supervisor.receive()
     owner.after(0.0)
     found = BackendChanged(status=FOUND)
-    owner.child.tell(READ_0, found, ALIVE)
+    owner.child.send(READ_0, found, ALIVE)
     owner.supervisor.receive()
     owner.supervisor.receive()
-    assert owner.told == [found, ALIVE]
+    assert owner.reports == [found, ALIVE]
     owner.child.write((MAX_FRAME_BYTES + 1).to_bytes(4, "big"))
-    owner.child.tell(ALIVE)
+    owner.child.send(ALIVE)
     owner.supervisor.receive()
-    assert owner.told == [found, ALIVE, ALIVE]
+    assert owner.reports == [found, ALIVE, ALIVE]
     assert not ends(owner)
 
 
@@ -463,8 +463,8 @@ def test_damaged_reports_are_counted_for_each_child(
     owner.crash()
     owner.child.write(damaged)
     owner.supervisor.receive()
-    told = [text for text in caplog.messages if "damaged" in text]
-    assert told == [f"reports were damaged and left out count={count}" for count in (1, 2, 1)]
+    messages = [text for text in caplog.messages if "damaged" in text]
+    assert messages == [f"reports were damaged and left out count={count}" for count in (1, 2, 1)]
 
 
 def test_what_a_library_prints_is_logged_with_a_sign_of_life(
@@ -473,16 +473,16 @@ def test_what_a_library_prints_is_logged_with_a_sign_of_life(
     owner = own()
     owner.after(0.0)
     owner.child.print(b"all is well\n")
-    owner.child.tell(BackendChanged(status=FOUND))
+    owner.child.send(BackendChanged(status=FOUND))
     owner.supervisor.receive()
     assert caplog.messages == []
     for _ in range(3):
-        owner.child.tell(BackendChanged(status=FOUND), ALIVE)
+        owner.child.send(BackendChanged(status=FOUND), ALIVE)
         owner.supervisor.receive()
     assert caplog.messages == ["a vendor library printed: all is well"]
     owner.child.print(b"x" * (16384 - len("all is well\n")))
     for _ in range(3):
-        owner.child.tell(ALIVE)
+        owner.child.send(ALIVE)
         owner.supervisor.receive()
     assert caplog.messages[1:] == [
         f"a vendor library printed: {'x' * 1000}; what follows is left out"
@@ -505,7 +505,7 @@ def test_a_crash_is_logged(own: Callable[..., Owner], caplog: pytest.LogCaptureF
 # Its end.
 
 
-def test_after_it_was_asked_to_stop_no_child_follows_and_no_crash_is_told(
+def test_after_a_stop_was_requested_no_child_follows_and_no_crash_is_reported(
     own: Callable[..., Owner],
 ) -> None:
     owner = own()
@@ -519,7 +519,7 @@ def test_after_it_was_asked_to_stop_no_child_follows_and_no_crash_is_told(
     owner.supervisor.receive()
     assert owner.supervisor.stopped
     assert owner.after(60.0) == 1
-    assert owner.told == []
+    assert owner.reports == []
 
 
 def test_stopping_before_there_is_a_child(own: Callable[..., Owner]) -> None:
@@ -533,10 +533,10 @@ def test_stopping_waits_for_the_end_of_the_reports(own: Callable[..., Owner]) ->
     """What still comes is taken in; the wait itself ends with the child."""
     owner = own()
     owner.after(0.0)
-    owner.child.tell(ALIVE)
+    owner.child.send(ALIVE)
     owner.child.end(signal.SIGTERM)
     owner.supervisor.stop()
-    assert owner.told == [ALIVE]
+    assert owner.reports == [ALIVE]
     assert owner.supervisor.stopped
 
 

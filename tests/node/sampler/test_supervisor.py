@@ -35,7 +35,7 @@ from support.processes.waiting import GUARD_S, wait_until
 def start() -> Iterator[Callable[..., Agent]]:
     agents: list[Agent] = []
 
-    def begin(
+    def start_supervisor(
         options: dict[str, dict[str, Any]],
         limits: Limits = PATIENT,
         clock: Clock | None = None,
@@ -53,7 +53,7 @@ def start() -> Iterator[Callable[..., Agent]]:
         agents.append(Agent(settings, limits=limits, clock=clock))
         return agents[-1]
 
-    yield begin
+    yield start_supervisor
     for agent in agents:
         agent.close()
 
@@ -161,7 +161,7 @@ def test_a_crash_is_seen_and_readings_come_back(
     )
 
 
-def test_who_only_draws_begins_no_child_that_would_end_with_its_thread(
+def test_who_only_draws_starts_no_child_that_would_end_with_its_thread(
     start: Callable[..., Agent],
 ) -> None:
     agent = start({FAKE: {"devices": [{"id": "0"}]}})
@@ -347,7 +347,7 @@ def test_on_an_event_loop_it_runs_until_cancelled() -> None:
     wait_until(lambda: none_is_left(others))
 
 
-def test_one_damaged_report_is_told_and_the_collector_lives_on(
+def test_one_damaged_report_is_reported_and_the_collector_lives_on(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """A child whose pipe the test writes: one frame that is no report, then one that is."""
@@ -355,16 +355,16 @@ def test_one_damaged_report_is_told_and_the_collector_lives_on(
     crash = os.memfd_create("crash") if hasattr(os, "memfd_create") else os.dup(writing)
     process = subprocess.Popen(["sleep", "60"])
     child = Child(process.pid, reading, None, crash)
-    told: list[Report] = []
+    reports: list[Report] = []
     settings = CollectSettings(backends=(FAKE,), options={FAKE: {}})
-    owner = Supervisor(settings, told.append, launch=lambda _: child)
+    owner = Supervisor(settings, reports.append, launch=lambda _: child)
     try:
         owner.check()
         beat = Heartbeat(cpu_s=1.0, resident_bytes=1)
         os.write(writing, with_checksum(b"\0\0\0\x02\xc1\xc1") + with_checksum(encode(beat)))
         owner.receive()
         owner.receive()
-        assert told == [beat]
+        assert reports == [beat]
         assert owner.pid == process.pid
         assert caplog.messages == ["reports were damaged and left out count=1"]
     finally:
@@ -373,7 +373,7 @@ def test_one_damaged_report_is_told_and_the_collector_lives_on(
         process.wait()
 
 
-def test_a_child_loads_by_name_only_what_was_asked_for_by_name() -> None:
+def test_a_child_loads_by_name_only_what_was_requested_by_name() -> None:
     """What nobody has named is loaded only where its hardware is (`sampler.load.absent`)."""
     orders: list[StartOrder] = []
 

@@ -28,7 +28,7 @@ DEVICE = Device(
 )
 
 
-class Asked(Scripted):
+class Counting(Scripted):
     """Keeps every request, and has an address."""
 
     def __init__(self, devices: int = 1) -> None:
@@ -54,7 +54,7 @@ class Asked(Scripted):
 
 
 def outcomes(rig: Rig) -> list[Outcome]:
-    return [report for report in rig.told if isinstance(report, Outcome)]
+    return [report for report in rig.reports if isinstance(report, Outcome)]
 
 
 @pytest.mark.parametrize("selector", ["n:0", "GPU-0", "123", "0000:65:00.0", "card0"])
@@ -68,11 +68,11 @@ def test_a_device_goes_by_no_other_name(selectors: tuple[str, ...]) -> None:
     assert not matches(DEVICE, selectors)
 
 
-def test_calls_are_told_by_what_they_do_and_on_whom() -> None:
+def test_calls_are_reported_by_what_they_do_and_on_whom() -> None:
     rig = Rig(Scripted())
     rig.first_cycle()
     rig.tick()
-    calls = [call for call in rig.told if isinstance(call, Called) and call.slot]
+    calls = [call for call in rig.reports if isinstance(call, Called) and call.slot]
     assert [(call.backend, call.action, call.slot) for call in calls] == [
         ("scripted", "identify", "s:0"),
         ("scripted", "read", "s:0"),
@@ -80,18 +80,18 @@ def test_calls_are_told_by_what_they_do_and_on_whom() -> None:
     ]
 
 
-def test_an_identity_is_told_with_its_slot() -> None:
+def test_an_identity_is_reported_with_its_slot() -> None:
     rig = Rig(Scripted())
     rig.backend.uuid = "GPU-7"
     rig.first_cycle()
-    (told,) = (report for report in rig.told if isinstance(report, Identified))
-    assert (told.backend, told.slot) == ("scripted", "s:0")
-    assert [device.uuid for device in told.devices] == ["GPU-7"]
+    (identified,) = (report for report in rig.reports if isinstance(report, Identified))
+    assert (identified.backend, identified.slot) == ("scripted", "s:0")
+    assert [device.uuid for device in identified.devices] == ["GPU-7"]
 
 
 @pytest.mark.parametrize("processes", [True, False])
 def test_the_settings_reach_the_backend(processes: bool) -> None:
-    backend = Asked()
+    backend = Counting()
     rig = Rig(backend, groups=frozenset({"ecc"}), argv=True, processes=processes)
     rig.first_cycle()
     (request,) = backend.requests
@@ -118,7 +118,7 @@ def test_a_device_that_is_left_out_is_known_and_not_read() -> None:
     assert rig.cycles() == ["ok", "ok"]
 
 
-def test_a_device_that_is_left_out_by_what_only_it_can_tell_is_identified_once() -> None:
+def test_a_device_that_is_left_out_by_what_only_it_can_report_is_identified_once() -> None:
     backend = Scripted()
     backend.uuid = "GPU-7"
     rig = Rig(backend, excluded=("GPU-7",))
@@ -148,7 +148,7 @@ def test_a_device_that_is_held_out_says_why() -> None:
     assert rig.backend.reads == []
 
 
-def test_a_call_that_is_out_is_told_again_in_the_same_words() -> None:
+def test_a_call_that_is_out_is_reported_again_in_the_same_words() -> None:
     backend = Scripted()
     backend.gates["s:0"] = threading.Event()
     rig = Rig(backend)
@@ -186,7 +186,7 @@ def test_a_device_whose_late_answer_came_says_so_until_its_pause_is_over() -> No
     assert rig.outcomes()[-1] == ("s:0", None)
 
 
-def test_a_device_that_failed_is_told_by_its_failure_while_it_is_left_alone() -> None:
+def test_a_device_that_failed_is_reported_by_its_failure_while_it_is_left_alone() -> None:
     rig = Rig(Scripted())
     rig.backend.error = DeviceLost("gone")
     rig.first_cycle()
@@ -215,7 +215,7 @@ def sleeping(root: Path, address: str) -> None:
 
 def test_a_device_that_sleeps_is_neither_identified_nor_read(tmp_path: Path) -> None:
     sleeping(tmp_path, "0000:01:00.0")
-    backend = Asked(2)
+    backend = Counting(2)
     rig = Rig(backend, root=str(tmp_path))
     rig.first_cycle()
     assert (backend.identified, [name for name, _ in backend.reads]) == (["s:0"], ["s:0"])
@@ -228,7 +228,7 @@ def test_a_device_that_sleeps_is_neither_identified_nor_read(tmp_path: Path) -> 
 
 
 def test_a_device_that_fell_asleep_is_not_read(tmp_path: Path) -> None:
-    backend = Asked()
+    backend = Counting()
     rig = Rig(backend, root=str(tmp_path))
     rig.first_cycle()
     sleeping(tmp_path, "0000:00:00.0")
@@ -239,16 +239,16 @@ def test_a_device_that_fell_asleep_is_not_read(tmp_path: Path) -> None:
 
 def test_a_device_that_sleeps_is_woken_for_who_wants_that(tmp_path: Path) -> None:
     sleeping(tmp_path, "0000:00:00.0")
-    rig = Rig(Asked(), root=str(tmp_path), wake_suspended=True)
+    rig = Rig(Counting(), root=str(tmp_path), wake_suspended=True)
     rig.first_cycle()
     assert rig.outcomes() == [("s:0", None)]
 
 
 def test_a_device_that_sleeps_is_read_where_that_wakes_nobody(tmp_path: Path) -> None:
-    class Elsewhere(Asked):
+    class Elsewhere(Counting):
         elsewhere = True
 
-    class Light(Asked):
+    class Light(Counting):
         def readable_asleep(self, device: Device) -> bool:
             return device.id == "s:0"
 

@@ -16,14 +16,14 @@ def settings(*, one_shot: bool = False) -> CollectSettings:
     return CollectSettings(backends=(FAKE, SECOND), one_shot=one_shot, timeout_s=2.0)
 
 
-def test_only_what_was_not_heard_of_is_told() -> None:
+def test_only_backends_without_a_status_are_reported_as_unanswered() -> None:
     assert [one.name for one in statuses(settings(), {FAKE}, DIED)] == [SECOND]
     assert list(statuses(settings(), {FAKE, SECOND}, DIED)) == []
 
 
 def test_a_collector_that_died_has_made_it_fail() -> None:
-    told = [(one.state, one.reason, one.message) for one in statuses(settings(), (), DIED)]
-    assert told == [(BackendState.FAILED, "exit_7", "the collector process ended")] * 2
+    rows = [(one.state, one.reason, one.message) for one in statuses(settings(), (), DIED)]
+    assert rows == [(BackendState.FAILED, "exit_7", "the collector process ended")] * 2
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ class Unloaded(Scripted):
 
 def views(rig: Rig) -> tuple[DeviceView, ...]:
     store = Store(rig.clock, host="node")
-    for report in rig.told:
+    for report in rig.reports:
         if not isinstance(report, Noted):
             store.apply(report)
     return store.snapshot().devices

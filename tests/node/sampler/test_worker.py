@@ -9,7 +9,7 @@ from accelwatch.node.sampler.turns.worker import Worker
 from support.processes.waiting import GUARD_S
 
 
-def test_an_answer_tells_what_came_and_when() -> None:
+def test_an_answer_reports_what_came_and_when() -> None:
     clock, inbox = ManualClock(), Inbox()
     worker = Worker("w", clock, inbox)
 
@@ -63,7 +63,7 @@ def test_a_worker_that_rests_has_no_thread_until_the_next_call() -> None:
     assert not second.result.is_alive()
 
 
-def test_a_worker_that_rests_in_a_call_tells_its_answer_all_the_same() -> None:
+def test_a_worker_that_rests_in_a_call_reports_its_answer_all_the_same() -> None:
     inbox, go_on = Inbox(), threading.Event()
     worker = Worker("resting", ManualClock(), inbox)
     worker.submit(0, lambda: go_on.wait(GUARD_S))

@@ -13,10 +13,10 @@ def reading(**values: float) -> Reading:
 
 def fed(*samples: tuple[float, Reading], **more: Any) -> tuple[Accumulator, dict[Any, Any]]:
     accumulator = Accumulator(gap_limit_s=3.0, **more)
-    for moment, sample in samples:
-        accumulator.add(sample, moment)
-    moment, last = samples[-1]
-    return accumulator, accumulator.values({series[0] for series in last.values}, moment)
+    for time_s, sample in samples:
+        accumulator.add(sample, time_s)
+    time_s, last = samples[-1]
+    return accumulator, accumulator.values({series[0] for series in last.values}, time_s)
 
 
 def test_busy_time_is_the_mean_since_the_sample_before_times_its_length() -> None:
@@ -28,7 +28,7 @@ def test_busy_time_is_the_mean_since_the_sample_before_times_its_length() -> Non
     assert values["busy_seconds_total",] == pytest.approx(0.5 + 1.5)
 
 
-def test_busy_time_begins_at_nothing() -> None:
+def test_busy_time_starts_at_nothing() -> None:
     _, values = fed((10.0, reading(utilization_ratio=1.0)))
     assert values["busy_seconds_total",] == 0.0
 
@@ -93,8 +93,8 @@ def test_a_device_counter_of_throttling_is_left_alone() -> None:
 
 def test_maxima_roll() -> None:
     rolling = RollingMax(60.0)
-    for moment, value in ((0.0, 5.0), (10.0, 9.0), (20.0, 3.0), (69.0, 4.0)):
-        rolling.add(moment, value)
+    for time_s, value in ((0.0, 5.0), (10.0, 9.0), (20.0, 3.0), (69.0, 4.0)):
+        rolling.add(time_s, value)
     assert rolling.value == 9.0
     rolling.forget(71.0)
     assert rolling.value == 4.0
@@ -123,7 +123,7 @@ def test_distributions_count_cumulatively_and_a_bound_belongs_to_its_bucket() ->
     assert total == pytest.approx(1.55)
 
 
-def test_histograms_are_kept_only_when_asked_for() -> None:
+def test_histograms_are_kept_only_when_requested() -> None:
     without, _ = fed((0.0, reading(utilization_ratio=0.5)))
     assert without.histograms() == {}
     group = frozenset({"histograms"})

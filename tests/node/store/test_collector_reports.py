@@ -237,7 +237,7 @@ def test_a_crash_in_devices_alone_lasts_until_the_others_were_read_somehow(node:
     assert codes(node) == []
 
 
-def test_a_crash_nobody_knows_the_place_of_lasts_until_any_good_cycle(node: Node) -> None:
+def test_a_crash_without_a_known_slot_lasts_until_any_good_cycle(node: Node) -> None:
     crash(node)
     assert [(e.backend, e.message) for e in node.store.snapshot().errors] == [("", "died")]
     node.cycle("timeout", backend="host")
@@ -280,7 +280,7 @@ def test_a_single_reading_outlives_its_backend() -> None:
     assert node.view("n:1").reading.absent == {("*",): Absence.ERROR}
 
 
-def test_backends_are_told_by_name(node: Node) -> None:
+def test_backends_are_reported_by_name(node: Node) -> None:
     for name in ("nvidia", "amd"):
         status = BackendStatus(name=name, vendor=name, state=BackendState.OK)
         node.store.apply(BackendChanged(status=status))

@@ -168,7 +168,7 @@ def test_a_damaged_file_that_cannot_be_moved_is_no_fault_and_stays(
     assert (tmp_path / "event_counts.json").read_bytes() == b"{"
 
 
-def test_a_disk_that_fails_again_is_told_again(
+def test_a_disk_that_fails_again_is_reported_again(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     outcomes = [False, False, True, False, False]
@@ -185,11 +185,11 @@ def test_a_disk_that_fails_again_is_told_again(
 
 
 def test_the_newest_counters_are_written_and_those_that_waited_are_not(tmp_path: Path) -> None:
-    begun, go_on = threading.Event(), threading.Event()
+    started, go_on = threading.Event(), threading.Event()
     written: list[bytes] = []
 
     def write(path: Path, data: bytes) -> None:
-        begun.set()
+        started.set()
         go_on.wait(GUARD_S)
         written.append(data)
 
@@ -198,7 +198,7 @@ def test_the_newest_counters_are_written_and_those_that_waited_are_not(tmp_path:
 
     file = CountFile(tmp_path, write)
     file.offer(of(1))
-    assert begun.wait(GUARD_S)
+    assert started.wait(GUARD_S)
     for total in (2, 3, 4):
         file.offer(of(total))
     go_on.set()
@@ -208,36 +208,36 @@ def test_the_newest_counters_are_written_and_those_that_waited_are_not(tmp_path:
 
 
 def test_the_writer_holds_no_exit(tmp_path: Path) -> None:
-    begun, go_on = threading.Event(), threading.Event()
+    started, go_on = threading.Event(), threading.Event()
 
     def write(path: Path, data: bytes) -> None:
-        begun.set()
+        started.set()
         go_on.wait(GUARD_S)
 
     before = writers()
     file = CountFile(tmp_path, write)
     file.offer(COUNTS)
-    assert begun.wait(GUARD_S)
+    assert started.wait(GUARD_S)
     (writer,) = writers() - before
     assert writer.daemon
     go_on.set()
     file.close()
 
 
-def test_closing_gives_a_disk_that_hangs_a_moment_only(
+def test_closing_does_not_wait_for_a_disk_that_hangs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("accelwatch.node.store.persistence.state_file._CLOSE_S", 0.01)
-    begun, go_on = threading.Event(), threading.Event()
+    started, go_on = threading.Event(), threading.Event()
 
     def write(path: Path, data: bytes) -> None:
-        begun.set()
+        started.set()
         go_on.wait(GUARD_S)
 
     before = writers()
     file = CountFile(tmp_path, write)
     file.offer(COUNTS)
-    assert begun.wait(GUARD_S)
+    assert started.wait(GUARD_S)
     (writer,) = writers() - before
     file.offer(COUNTS)  # waits, and leaves no room for the end
     file.close()

@@ -154,7 +154,7 @@ def test_a_reading_of_a_slower_pace_is_as_old_as_that_allowed_until_the_next() -
     assert node.view().state is DeviceState.UNRESPONSIVE
 
 
-def test_a_reading_is_not_stale_while_a_collector_of_another_pace_begins() -> None:
+def test_a_reading_is_not_stale_while_a_collector_of_another_pace_starts() -> None:
     node = read_before(interval_s=0.25, age_s=0.5)
     node.store.pace(0.5, 0.0)
     node.clock.advance(5.0)
@@ -217,12 +217,12 @@ def test_a_device_that_is_degraded_in_its_first_reading_has_no_beginning() -> No
     assert (node.view().state, node.view().state_since) == (DeviceState.DEGRADED, 0.0)
 
 
-def test_a_call_that_does_not_return_from_the_first_look_began_with_it() -> None:
+def test_a_call_that_does_not_return_from_the_first_look_started_with_it() -> None:
     node = Node()
     node.slots(device(0))
-    began = node.clock.wall()
+    started = node.clock.wall()
     node.clock.advance(5.0)
     node.failed("n:0", Absence.TIMEOUT)
-    assert node.view().state_since == began
+    assert node.view().state_since == started
     node.failed("n:0", Absence.LOST)
     assert (node.view().state, node.view().state_since) == (DeviceState.LOST, node.clock.wall())

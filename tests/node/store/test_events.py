@@ -20,7 +20,7 @@ def book(devices: dict[str, str] | None = None) -> EventStore:
     return EventStore(lambda subject: known.get(subject, ""))
 
 
-def test_one_fault_told_by_two_sources_is_one_event_and_the_richer_text_stays() -> None:
+def test_one_fault_reported_by_two_sources_is_one_event_and_the_richer_text_stays() -> None:
     kept = book()
     assert kept.add([event(source="nvml", time=101.0)], 0.0)
     rich = event(source="kernel_log", text="NVRM: Xid 79", detail={"pid": "7"}, time=100.0)
@@ -97,7 +97,7 @@ def test_memory_is_bounded_in_events_codes_and_devices() -> None:
 
 
 @pytest.mark.parametrize("apart_s", [SAME_FAULT_S, -SAME_FAULT_S])
-def test_two_sources_tell_of_one_fault_up_to_the_limit_and_no_longer(apart_s: float) -> None:
+def test_two_sources_report_one_fault_up_to_the_limit_and_no_longer(apart_s: float) -> None:
     kept = book()
     kept.add([event(), event(source="kernel_log", time=100.0 + apart_s)], 0.0)
     assert len(kept.events()) == 1
@@ -121,7 +121,7 @@ def test_the_last_time_of_a_count_never_goes_back() -> None:
 def test_the_subject_of_a_fault_is_that_of_the_richer_telling_or_of_the_other(
     rich: str, poor: str, kept: str, rich_first: bool
 ) -> None:
-    told = [event(text="long", subject=rich), event(source="kernel_log", subject=poor)]
+    events = [event(text="long", subject=rich), event(source="kernel_log", subject=poor)]
     store = book()
-    store.add(told if rich_first else told[::-1], 0.0)
+    store.add(events if rich_first else events[::-1], 0.0)
     assert [found.subject for found in store.events()] == [kept]

@@ -20,15 +20,15 @@ PCI = "0000:0b:00.0"
 FILE = "known_devices.json"
 
 
-_begun: list[Node] = []
+_started: list[Node] = []
 
 
 @pytest.fixture(autouse=True)
 def _ended() -> Iterator[None]:
     """No thread that writes outlives its test."""
     yield
-    while _begun:
-        _begun.pop().store.close()
+    while _started:
+        _started.pop().store.close()
 
 
 def found(number: int = 5, **more: Any) -> Device:
@@ -36,7 +36,7 @@ def found(number: int = 5, **more: Any) -> Device:
     return device(number, id=f"nvidia:{number}", **more)
 
 
-def told(number: int = 5, uuid: str | None = None, **more: Any) -> Device:
+def identity(number: int = 5, uuid: str | None = None, **more: Any) -> Device:
     """As it says itself who it is."""
     uuid = uuid or f"GPU-{number}"
     return device(number, id=f"nvidia:{uuid}", uuid=uuid, **more)
@@ -47,10 +47,10 @@ def part(whole: Device) -> Device:
     return device(0, id="nvidia:MIG-1", uuid="MIG-1", name=name, parent_id=whole.id)
 
 
-def begun(folder: Path, *devices: Device) -> Node:
+def started(folder: Path, *devices: Device) -> Node:
     """A process that keeps what it knows in the folder, and has found these."""
     node = Node(identity_file=IdentityFile(folder))
-    _begun.append(node)
+    _started.append(node)
     node.slots(*devices)
     return node
 
@@ -61,9 +61,9 @@ def ended(node: Node) -> None:
 
 def ran(folder: Path, *devices: Device) -> None:
     """A process in which one device told who it is, and that has ended."""
-    place = found(devices[0].index, pci_bus_id=devices[0].pci_bus_id)
-    node = begun(folder, place)
-    node.identified(place.id, *devices)
+    slot = found(devices[0].index, pci_bus_id=devices[0].pci_bus_id)
+    node = started(folder, slot)
+    node.identified(slot.id, *devices)
     ended(node)
 
 
@@ -72,8 +72,8 @@ def states(node: Node) -> dict[str, DeviceState]:
 
 
 def test_a_device_lost_at_a_restart_is_who_it_was(tmp_path: Path) -> None:
-    ran(tmp_path, told(model="H100", pci_bus_id=PCI))
-    node = begun(tmp_path, found())
+    ran(tmp_path, identity(model="H100", pci_bus_id=PCI))
+    node = started(tmp_path, found())
     node.failed("nvidia:5", Absence.LOST)
     assert states(node) == {"nvidia:GPU-5": DeviceState.LOST}
     one = node.view("nvidia:GPU-5").device
@@ -81,13 +81,13 @@ def test_a_device_lost_at_a_restart_is_who_it_was(tmp_path: Path) -> None:
 
 
 def test_a_device_that_hangs_at_a_restart_is_who_it_was_from_the_first(tmp_path: Path) -> None:
-    ran(tmp_path, told())
-    assert list(begun(tmp_path, found()).views()) == ["nvidia:GPU-5"]
+    ran(tmp_path, identity())
+    assert list(started(tmp_path, found()).views()) == ["nvidia:GPU-5"]
 
 
 def test_looking_again_changes_nothing(tmp_path: Path) -> None:
-    ran(tmp_path, told())
-    node = begun(tmp_path, found())
+    ran(tmp_path, identity())
+    node = started(tmp_path, found())
     node.failed("nvidia:5", Absence.LOST)
     node.slots(found())
     node.cycle()
@@ -96,31 +96,31 @@ def test_looking_again_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_it_comes_back_with_the_same_uuid_as_the_same_row(tmp_path: Path) -> None:
-    ran(tmp_path, told())
-    node = begun(tmp_path, found())
+    ran(tmp_path, identity())
+    node = started(tmp_path, found())
     node.failed("nvidia:5", Absence.LOST)
-    node.identified("nvidia:5", told())
+    node.identified("nvidia:5", identity())
     node.read("nvidia:5", power("nvidia:GPU-5"))
     assert states(node) == {"nvidia:GPU-5": DeviceState.OK}
 
 
-def test_one_that_was_exchanged_is_itself_as_soon_as_it_tells(tmp_path: Path) -> None:
-    ran(tmp_path, told())
-    node = begun(tmp_path, found())
+def test_a_device_that_was_exchanged_is_itself_as_soon_as_it_is_identified(tmp_path: Path) -> None:
+    ran(tmp_path, identity())
+    node = started(tmp_path, found())
     node.failed("nvidia:5", Absence.LOST)
-    node.identified("nvidia:5", told(uuid="GPU-new"))
+    node.identified("nvidia:5", identity(uuid="GPU-new"))
     node.read("nvidia:5", power("nvidia:GPU-new"))
     node.cycle()
     node.cycle()
     assert states(node) == {"nvidia:GPU-new": DeviceState.OK}
     ended(node)
-    assert list(begun(tmp_path, found()).views()) == ["nvidia:GPU-new"]
+    assert list(started(tmp_path, found()).views()) == ["nvidia:GPU-new"]
 
 
 def test_one_that_was_taken_for_another_gives_the_name_back(tmp_path: Path) -> None:
-    ran(tmp_path, told(), part(told()))
-    node = begun(tmp_path, found(4), found())
-    node.identified("nvidia:4", told(4, uuid="GPU-5"))
+    ran(tmp_path, identity(), part(identity()))
+    node = started(tmp_path, found(4), found())
+    node.identified("nvidia:4", identity(4, uuid="GPU-5"))
     assert [*node.views()] == ["nvidia:GPU-5", "nvidia:5"]
     node.failed("nvidia:5", Absence.LOST)
     node.read("nvidia:4", power("nvidia:GPU-5"))
@@ -128,9 +128,9 @@ def test_one_that_was_taken_for_another_gives_the_name_back(tmp_path: Path) -> N
 
 
 def test_nobody_is_taken_for_one_that_is_elsewhere(tmp_path: Path) -> None:
-    ran(tmp_path, told())
-    node = begun(tmp_path, found(4))
-    node.identified("nvidia:4", told(4, uuid="GPU-5"))
+    ran(tmp_path, identity())
+    node = started(tmp_path, found(4))
+    node.identified("nvidia:4", identity(4, uuid="GPU-5"))
     node.slots(found(4), found())
     assert [*node.views()] == ["nvidia:GPU-5", "nvidia:5"]
 
@@ -138,7 +138,7 @@ def test_nobody_is_taken_for_one_that_is_elsewhere(tmp_path: Path) -> None:
 def test_one_that_was_found_no_more_is_found_under_its_name() -> None:
     node = Node()
     node.slots(found())
-    node.identified("nvidia:5", told())
+    node.identified("nvidia:5", identity())
     node.slots()
     node.cycle()
     node.cycle()
@@ -150,7 +150,7 @@ def test_one_that_was_found_no_more_is_found_under_its_name() -> None:
 def test_one_that_is_found_in_another_way_is_found_under_its_name() -> None:
     node = Node()
     node.slots(found())
-    node.identified("nvidia:5", told())
+    node.identified("nvidia:5", identity())
     node.slots(device(5, id=f"nvidia:{PCI}", pci_bus_id=PCI))
     node.cycle()
     node.cycle()
@@ -159,34 +159,34 @@ def test_one_that_is_found_in_another_way_is_found_under_its_name() -> None:
 
 def test_two_that_are_lost_one_after_the_other_stay_when_one_comes_back(tmp_path: Path) -> None:
     for number in (4, 5):
-        ran(tmp_path, told(number))
-    node = begun(tmp_path, found(4), found(5))
+        ran(tmp_path, identity(number))
+    node = started(tmp_path, found(4), found(5))
     node.slots()
     node.cycle()
     node.cycle()
     node.slots(found(6))
-    node.identified("nvidia:6", told(6, uuid="GPU-5"))
+    node.identified("nvidia:6", identity(6, uuid="GPU-5"))
     assert sorted(node.views()) == ["nvidia:GPU-4", "nvidia:GPU-5"]
 
 
 def test_its_partitions_are_known_too(tmp_path: Path) -> None:
-    ran(tmp_path, told(), part(told()))
-    node = begun(tmp_path, found())
+    ran(tmp_path, identity(), part(identity()))
+    node = started(tmp_path, found())
     node.failed("nvidia:5", Absence.LOST)
     assert states(node) == {"nvidia:GPU-5": DeviceState.LOST, "nvidia:MIG-1": DeviceState.LOST}
-    node.identified("nvidia:5", told())
+    node.identified("nvidia:5", identity())
     assert [*node.views()] == ["nvidia:GPU-5"]
 
 
 def test_the_name_and_the_driver_are_those_of_now(tmp_path: Path) -> None:
-    before = told(pci_bus_id=PCI, driver_version="570")
+    before = identity(pci_bus_id=PCI, driver_version="570")
     ran(tmp_path, before, part(before))
-    node = begun(tmp_path, found(3, pci_bus_id=PCI, driver_version="580"))
+    node = started(tmp_path, found(3, pci_bus_id=PCI, driver_version="580"))
     views = node.views()
     assert [view.device.name for view in views.values()] == ["nvidia3", "nvidia3-gi1-ci0"]
     whole = views["nvidia:GPU-5"].device
     assert (whole.index, whole.driver_version) == (3, "580")
-    again = begun(tmp_path, found(3, pci_bus_id=PCI)).view("nvidia:GPU-5").device
+    again = started(tmp_path, found(3, pci_bus_id=PCI)).view("nvidia:GPU-5").device
     assert again.driver_version == "570"
 
 
@@ -194,72 +194,72 @@ def test_the_name_and_the_driver_are_those_of_now(tmp_path: Path) -> None:
     "before",
     [
         device(5, id=f"nvidia:{PCI}", pci_bus_id=PCI),
-        told(6),
-        told(pci_bus_id="0000:0c:00.0"),
+        identity(6),
+        identity(pci_bus_id="0000:0c:00.0"),
     ],
     ids=["never told a uuid", "another name", "another address"],
 )
 def test_who_was_never_seen_there_stays_as_found(tmp_path: Path, before: Device) -> None:
     ran(tmp_path, before)
-    node = begun(tmp_path, found(pci_bus_id=PCI if before.pci_bus_id else None))
+    node = started(tmp_path, found(pci_bus_id=PCI if before.pci_bus_id else None))
     assert [*node.views()] == ["nvidia:5"]
 
 
 def test_an_address_counts_for_more_than_a_name() -> None:
-    known = IdentityCache([CachedIdentity("nvidia", (told(4, pci_bus_id=PCI),))])
+    known = IdentityCache([CachedIdentity("nvidia", (identity(4, pci_bus_id=PCI),))])
     (one,) = known.devices_at("nvidia", found(5, pci_bus_id=PCI))
     assert (one.id, one.name) == ("nvidia:GPU-4", "nvidia5")
 
 
 @pytest.mark.parametrize("says", [{"uuid": "GPU-9"}, {"serial": "9"}])
-def test_a_device_that_tells_who_it_is_is_believed(says: dict[str, Any]) -> None:
-    known = IdentityCache([CachedIdentity("nvidia", (told(),))])
+def test_the_identity_that_a_device_reports_is_believed(says: dict[str, Any]) -> None:
+    known = IdentityCache([CachedIdentity("nvidia", (identity(),))])
     assert known.devices_at("nvidia", found(**says)) == ()
 
 
 def test_backends_know_their_own_devices_only() -> None:
-    known = IdentityCache([CachedIdentity("nvidia", (told(),))])
+    known = IdentityCache([CachedIdentity("nvidia", (identity(),))])
     assert known.devices_at("jetson", found()) == ()
 
 
-def after(*tells: Device) -> tuple[list[str], int]:
+def after(*identities: Device) -> tuple[list[str], int]:
     """Who is known after devices told who they are, and how often that was another."""
     kept: list[tuple[CachedIdentity, ...]] = []
     known = IdentityCache(keep=kept.append)
-    for one in tells:
+    for one in identities:
         known.store("nvidia", (one,))
     return [one.devices[0].id for one in (kept or [()])[-1]], len(kept)
 
 
 @pytest.mark.parametrize(
-    ("tells", "ids", "changes"),
+    ("identities", "ids", "changes"),
     [
-        ([told(), told()], ["nvidia:GPU-5"], 1),
-        ([told(4), told(5)], ["nvidia:GPU-4", "nvidia:GPU-5"], 2),
-        ([told(4, "GPU-5"), told(5)], ["nvidia:GPU-5"], 2),
-        ([told(5, "GPU-a"), told(5, "GPU-b")], ["nvidia:GPU-b"], 2),
-        ([told(5, pci_bus_id="a"), told(5, "GPU-b", pci_bus_id="b")], ["nvidia:GPU-b"], 2),
-        ([told(4, pci_bus_id="a"), told(5, pci_bus_id="a")], ["nvidia:GPU-5"], 2),
+        ([identity(), identity()], ["nvidia:GPU-5"], 1),
+        ([identity(4), identity(5)], ["nvidia:GPU-4", "nvidia:GPU-5"], 2),
+        ([identity(4, "GPU-5"), identity(5)], ["nvidia:GPU-5"], 2),
+        ([identity(5, "GPU-a"), identity(5, "GPU-b")], ["nvidia:GPU-b"], 2),
+        ([identity(5, pci_bus_id="a"), identity(5, "GPU-b", pci_bus_id="b")], ["nvidia:GPU-b"], 2),
+        ([identity(4, pci_bus_id="a"), identity(5, pci_bus_id="a")], ["nvidia:GPU-5"], 2),
         ([device(5, id="n", serial="9")], ["n"], 1),
         ([found()], [], 0),
-        ([told(kind=DeviceKind.HOST)], [], 0),
+        ([identity(kind=DeviceKind.HOST)], [], 0),
     ],
 )
-def test_a_place_has_one_device_and_a_device_one_place(
-    tells: Iterable[Device], ids: list[str], changes: int
+def test_a_slot_has_one_device_and_a_device_one_slot(
+    identities: Iterable[Device], ids: list[str], changes: int
 ) -> None:
-    assert after(*tells) == (ids, changes)
+    assert after(*identities) == (ids, changes)
 
 
-def test_the_same_place_of_another_backend_is_another_place() -> None:
+def test_the_same_slot_of_another_backend_is_another_slot() -> None:
     kept: list[tuple[CachedIdentity, ...]] = []
-    known = IdentityCache([CachedIdentity("jetson", (told(),))], kept.append)
-    known.store("nvidia", (told(),))
+    known = IdentityCache([CachedIdentity("jetson", (identity(),))], kept.append)
+    known.store("nvidia", (identity(),))
     assert [one.backend for one in kept[-1]] == ["jetson", "nvidia"]
 
 
-def test_places_are_kept_up_to_a_bound() -> None:
-    ids, _ = after(*(told(number) for number in range(1100)))
+def test_slots_are_kept_up_to_a_bound() -> None:
+    ids, _ = after(*(identity(number) for number in range(1100)))
     assert (len(ids), ids[-1]) == (1024, "nvidia:GPU-1099")
 
 
@@ -270,7 +270,7 @@ def test_a_damaged_file_is_set_aside(
     tmp_path: Path, content: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / FILE).write_bytes(content)
-    assert [*begun(tmp_path, found()).views()] == ["nvidia:5"]
+    assert [*started(tmp_path, found()).views()] == ["nvidia:5"]
     assert (tmp_path / f"{FILE}.damaged").read_bytes() == content
     assert "devices that were lost before are not known" in caplog.text
 
@@ -287,7 +287,7 @@ def test_who_goes_on_keeps_devices_and_a_single_reading_does_not(
     settings = CollectSettings(one_shot=one_shot, state_dir=str(tmp_path))
     store = store_for(settings, SystemClock())
     store.apply(Slots(backend="nvidia", devices=(found(),)))
-    store.apply(Identified(backend="nvidia", slot="nvidia:5", devices=(told(),)))
+    store.apply(Identified(backend="nvidia", slot="nvidia:5", devices=(identity(),)))
     store.close()
     assert (tmp_path / FILE).exists() is kept
 
@@ -295,6 +295,6 @@ def test_who_goes_on_keeps_devices_and_a_single_reading_does_not(
 def test_without_a_state_directory_nothing_is_written() -> None:
     store = store_for(CollectSettings(), SystemClock())
     store.apply(Slots(backend="nvidia", devices=(found(),)))
-    store.apply(Identified(backend="nvidia", slot="nvidia:5", devices=(told(),)))
+    store.apply(Identified(backend="nvidia", slot="nvidia:5", devices=(identity(),)))
     store.close()
     assert [view.device.id for view in store.snapshot().devices] == ["nvidia:GPU-5"]

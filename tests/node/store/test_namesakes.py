@@ -78,7 +78,7 @@ def test_what_one_has_gathered_stays_its_own(node: Node) -> None:
 
 
 def test_an_event_goes_to_the_address_that_it_names(node: Node) -> None:
-    told = ErrorEvent(
+    fault = ErrorEvent(
         code="xid_79",
         category=Category.BUS,
         time=node.clock.wall(),
@@ -87,10 +87,10 @@ def test_an_event_goes_to_the_address_that_it_names(node: Node) -> None:
         device_id=f"n:{UUID}",
         subject="0000:01:00.0",
     )
-    nobody = msgspec.structs.replace(told, code="xid_13", subject="")
-    node.store.apply(Events(backend="nvidia", events=(told, nobody)))
-    placed = {event.code: event.device_id for event in node.store.snapshot().events}
-    assert placed == {"xid_79": own_id(1), "xid_13": ""}
+    nobody = msgspec.structs.replace(fault, code="xid_13", subject="")
+    node.store.apply(Events(backend="nvidia", events=(fault, nobody)))
+    device_of = {event.code: event.device_id for event in node.store.snapshot().events}
+    assert device_of == {"xid_79": own_id(1), "xid_13": ""}
     assert [count.code for count in node.view(own_id(1)).event_counts] == ["xid_79"]
     assert node.view(own_id(0)).event_counts == ()
 
@@ -142,7 +142,7 @@ def test_a_device_that_changes_its_slot_is_no_twin_of_itself() -> None:
     assert "duplicate_uuid" not in {error.code for error in node.store.snapshot().errors}
 
 
-def test_devices_discovered_under_one_id_are_told_apart_by_their_address() -> None:
+def test_devices_discovered_under_one_id_are_distinguished_by_their_address() -> None:
     found = sound_devices([twin(0), twin(1), device(2)])
     assert [one.id for one in found] == [own_id(0), own_id(1), "n:2"]
     with pytest.raises(ContractError):
@@ -167,7 +167,7 @@ def test_a_partition_that_moved_with_its_device_keeps_its_own_uuid(node: Node) -
     assert (moved.uuid, moved.absent, moved.parent_id) == ("MIG-1", {}, own_id(0))
 
 
-def test_a_device_and_its_partition_may_tell_one_uuid(node: Node) -> None:
+def test_a_device_and_its_partition_may_report_one_uuid(node: Node) -> None:
     part = device(0, id="n:9/p0", parent_id="n:9", uuid="U-9")
     for _ in range(2):
         node.identified("slot0", device(0, id="n:9", uuid="U-9"), part)

@@ -97,7 +97,7 @@ def test_an_answer_of_a_slow_source_is_stale_after_three_of_its_paces() -> None:
     assert (view.state, view.state_since) == (DeviceState.UNRESPONSIVE, read_at + 12.0)
 
 
-def test_the_same_answer_told_again_is_no_second_sample() -> None:
+def test_the_same_answer_reported_again_is_no_second_sample() -> None:
     node = Node(groups=frozenset({"histograms"}))
     node.slots(device(0))
     node.read("n:0", _answer(age_s=0.0, pace_s=2.0))
@@ -189,7 +189,7 @@ def test_the_reason_for_one_label_stays_beside_a_value_of_another(node: Node) ->
     assert ENERGY not in absent
 
 
-def test_numbers_that_cannot_be_true_are_said_once_a_quantity(node: Node) -> None:
+def test_numbers_that_cannot_be_true_are_reported_once_a_quantity(node: Node) -> None:
     refused = {
         ("temperature_celsius", "gpu"): "255 is not believed",
         ("temperature_celsius", "memory"): "256 is not believed",
@@ -206,13 +206,13 @@ def test_numbers_that_cannot_be_true_are_said_once_a_quantity(node: Node) -> Non
 
 
 @pytest.mark.parametrize(
-    ("absence", "said"),
+    ("absence", "is_error"),
     [(Absence.SUSPENDED, False), (Absence.NOT_COLLECTED, False), (Absence.PERMISSION, True)],
 )
-def test_which_failures_are_errors(node: Node, absence: Absence, said: bool) -> None:
+def test_which_failures_are_errors(node: Node, absence: Absence, is_error: bool) -> None:
     node.failed("n:0", absence, "CODE")
     errors = [(e.backend, e.device_id, e.code, e.absence) for e in node.store.snapshot().errors]
-    assert errors == ([("nvidia", "n:0", "CODE", absence)] if said else [])
+    assert errors == ([("nvidia", "n:0", "CODE", absence)] if is_error else [])
 
 
 @pytest.mark.parametrize("reason", [Absence.LOST, Absence.TIMEOUT])
@@ -243,7 +243,7 @@ def test_what_is_over_a_device_wins_over_its_old_reading(node: Node) -> None:
 
 def test_events_and_counters_are_those_of_the_device(node: Node) -> None:
     node.slots(device(0), device(1))
-    told = ErrorEvent(
+    fault = ErrorEvent(
         code="xid_79",
         category=Category.BUS,
         time=node.clock.wall(),
@@ -251,13 +251,13 @@ def test_events_and_counters_are_those_of_the_device(node: Node) -> None:
         source="nvml",
         device_id="n:0",
     )
-    node.store.apply(Events(backend="nvidia", events=(told,)))
+    node.store.apply(Events(backend="nvidia", events=(fault,)))
     assert node.view("n:0").health is Health.DEGRADED
     assert [count.code for count in node.view("n:0").event_counts] == ["xid_79"]
     assert node.view("n:1").event_counts == ()
 
 
-def test_the_node_tells_its_name_and_its_boot(tmp_path: Path) -> None:
+def test_the_node_reports_its_name_and_its_boot(tmp_path: Path) -> None:
     folder = tmp_path / "proc/sys/kernel/random"
     folder.mkdir(parents=True)
     assert Node(root=tmp_path).store.snapshot().boot_id == ""

@@ -25,7 +25,7 @@ def test_every_quantity_has_a_value_or_a_reason(node: Node) -> None:
     assert absent["busy_seconds_total",] is Absence.UNSUPPORTED
 
 
-def test_what_nobody_said_is_worked_out_once(node: Node) -> None:
+def test_what_nobody_reported_is_worked_out_once(node: Node) -> None:
     before = node.view()
     node.read("n:0", power(watts=301.0))
     after = node.view()
@@ -128,26 +128,26 @@ def test_the_host_is_the_node_and_no_device() -> None:
     assert not {row.key for row in reading_metrics()} & known
 
 
-def test_listeners_hear_of_completed_cycles_until_they_leave(node: Node) -> None:
-    heard: list[int] = []
-    leave = node.store.subscribe(lambda: heard.append(node.store.version))
+def test_listeners_are_notified_of_completed_cycles_until_they_leave(node: Node) -> None:
+    versions: list[int] = []
+    leave = node.store.subscribe(lambda: versions.append(node.store.version))
     node.read("n:0", power())
-    assert heard == []
+    assert versions == []
     node.cycle()
-    assert len(heard) == 1
+    assert len(versions) == 1
     leave()
     node.cycle()
-    assert len(heard) == 1
+    assert len(versions) == 1
 
 
 def test_how_a_node_stands_changes_with_states_and_events_and_not_with_values(node: Node) -> None:
-    standing = node.store.state_key()
+    unchanged = node.store.state_key()
     node.read("n:0", power(watts=301.0))
     node.cycle()
-    assert node.store.state_key() == standing
+    assert node.store.state_key() == unchanged
     node.failed("n:0", Absence.TIMEOUT)
     hung = node.store.state_key()
-    assert hung != standing
+    assert hung != unchanged
     for subject in ("", "0000:ff:00.0"):  # at once, and when its device is known
         before = node.store.state_key()
         event = ErrorEvent(

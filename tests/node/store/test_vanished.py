@@ -74,7 +74,7 @@ def test_of_a_device_that_does_not_answer_nothing_vanishes(state: DeviceState) -
     assert vanished.series([("nvidia", view(power_watts=Absence.LOST))])[COUNT] == 1
 
 
-def test_a_device_that_was_away_begins_anew() -> None:
+def test_a_device_that_was_away_starts_anew() -> None:
     vanished = Vanished()
     vanished.series([("nvidia", view())])
     assert vanished.series([]) == {}

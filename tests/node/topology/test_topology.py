@@ -111,7 +111,7 @@ def test_pcie_distance_between_host_bridges_is_that_of_numa_nodes(
     assert pci_relation(pci_path(bus.root, A), pci_path(bus.root, B)) == word
 
 
-def test_a_place_has_bridges_node_and_processors(bus: Bus) -> None:
+def test_a_position_has_bridges_node_and_processors(bus: Bus) -> None:
     bus.put(A, "pci0000:00/0000:00:01.0", numa=1, cpus="0-31,64-95")
 
     assert pci_path(bus.root, A) == PciPath(
@@ -122,17 +122,17 @@ def test_a_place_has_bridges_node_and_processors(bus: Bus) -> None:
 def test_what_is_behind_a_vmd_bridge_has_the_nearest_root(bus: Bus) -> None:
     bus.put(A, "pci0000:80/0000:80:05.5/pci10000:e0/10000:e0:06.0")
 
-    place = pci_path(bus.root, A)
-    assert place is not None
-    assert (place.host_bridge, place.bridges) == ("pci10000:e0", ("10000:e0:06.0",))
+    position = pci_path(bus.root, A)
+    assert position is not None
+    assert (position.host_bridge, position.bridges) == ("pci10000:e0", ("10000:e0:06.0",))
 
 
-def test_garbage_in_place_of_processors_is_nothing(bus: Bus) -> None:
+def test_garbage_instead_of_processors_is_nothing(bus: Bus) -> None:
     bus.put(A, "pci0000:00", cpus="all of them")
 
-    place = pci_path(bus.root, A)
-    assert place is not None
-    assert place.cpus == ""
+    position = pci_path(bus.root, A)
+    assert position is not None
+    assert position.cpus == ""
 
 
 def test_what_sysfs_does_not_show_is_not_known(bus: Bus) -> None:
@@ -145,7 +145,7 @@ def test_what_sysfs_does_not_show_is_not_known(bus: Bus) -> None:
     assert pci_relation(None, pci_path(bus.root, A)) == "?"
 
 
-def test_a_loop_of_links_is_no_place(bus: Bus) -> None:
+def test_a_loop_of_links_has_no_position(bus: Bus) -> None:
     folder = bus.root / "sys/bus/pci/devices"
     folder.mkdir(parents=True)
     (folder / A).symlink_to(folder / A)
@@ -186,10 +186,10 @@ def test_links_between_two_devices_go_before_pcie(bus: Bus) -> None:
     assert relation(known, "nvidia0", "nvidia0") == "X"
 
 
-@pytest.mark.parametrize("told_by", [0, 1])
-def test_one_end_that_tells_its_links_is_enough(bus: Bus, told_by: int) -> None:
+@pytest.mark.parametrize("reporting", [0, 1])
+def test_one_end_that_reports_its_links_is_enough(bus: Bus, reporting: int) -> None:
     ends = [A, B]
-    views = [gpu(n, ends[n], nvlinks(ends[1 - n], 2) if n == told_by else ()) for n in range(2)]
+    views = [gpu(n, ends[n], nvlinks(ends[1 - n], 2) if n == reporting else ()) for n in range(2)]
 
     assert relation(topology(node(*views), bus.root), "nvidia0", "nvidia1") == "NV2"
 
@@ -234,7 +234,7 @@ def test_links_that_lead_nowhere_do_not_count(bus: Bus, links: list[Link]) -> No
     assert relation(known, "nvidia0", "nvidia1") == "PHB"
 
 
-def test_a_link_whose_state_is_not_told_counts(bus: Bus) -> None:
+def test_a_link_whose_state_is_not_reported_counts(bus: Bus) -> None:
     links = [Link(fabric="xgmi", link="0", remote=B)]
 
     assert relation(
@@ -253,7 +253,7 @@ def machine(bus: Bus) -> Topology:
     return topology(node(gpu(0, A, nvlinks(B, 4)), gpu(1, B)), bus.root)
 
 
-def test_each_device_is_told_its_nearest_adapters(bus: Bus) -> None:
+def test_each_device_has_its_nearest_adapters(bus: Bus) -> None:
     members = {one.name: one for one in machine(bus).members}
 
     assert members["nvidia0"].nearest == ("mlx5_0",)
@@ -262,7 +262,7 @@ def test_each_device_is_told_its_nearest_adapters(bus: Bus) -> None:
     assert (members["nvidia1"].numa_node, members["nvidia1"].cpus) == (1, "16-31")
 
 
-def test_equally_near_adapters_are_all_told_and_unknown_ones_are_not(bus: Bus) -> None:
+def test_equally_near_adapters_are_all_listed_and_unknown_ones_are_not(bus: Bus) -> None:
     for bus_id in (A, "0000:11:00.0", "0000:12:00.0"):
         bus.put(bus_id, "pci0000:00/" + SWITCH.format(port=bus_id[5:7]))
     bus.adapter("0000:11:00.0", "net", "eth0")
@@ -295,15 +295,15 @@ def test_partitions_are_left_out(bus: Bus) -> None:
     assert [one.name for one in known.members] == ["nvidia0"]
 
 
-def test_the_command_tells_adapters_of_a_machine_without_devices(bus: Bus) -> None:
+def test_the_command_lists_adapters_of_a_machine_without_devices(bus: Bus) -> None:
     bus.put(A, "pci0000:00")
     bus.adapter(A, "net", "eth0")
-    asked = ["topo", "--root", str(bus.root)]
+    arguments = ["topo", "--root", str(bus.root)]
 
-    result = CliRunner().invoke(build(), [*asked, "--json"])
+    result = CliRunner().invoke(build(), [*arguments, "--json"])
     assert result.exit_code == 3
     assert [one["name"] for one in json.loads(result.stdout)["members"]] == ["eth0"]
-    result = CliRunner().invoke(build(), asked)
+    result = CliRunner().invoke(build(), arguments)
     assert "eth0  X" in result.stdout
 
 

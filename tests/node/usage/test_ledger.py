@@ -63,12 +63,12 @@ class Node:
     def __init__(self, gap_limit_s: float = 30.0, **bounds: int) -> None:
         self.ledger = Ledger(gap_limit_s=gap_limit_s, **bounds)
         self.time = START
-        self.moment = 1000.0
+        self.monotonic_s = 1000.0
 
     def read(self, *views: DeviceView, after: float = 0.0, set_by: float | None = None) -> "Node":
         """A reading so much later; `set_by`: by so much was the clock set, and a moment tells so."""
         self.time += after + (set_by or 0.0)
-        self.moment += after
+        self.monotonic_s += after
         fresh = tuple(
             one
             if one.sample_time is None
@@ -76,23 +76,23 @@ class Node:
             for one in views
         )
         shot = Snapshot(time=self.time, host="n1", version="1", devices=fresh)
-        moment = None if set_by is None else self.moment
-        self.ledger.add(self.time, observations_of(shot), monotonic=moment)
+        monotonic_s = None if set_by is None else self.monotonic_s
+        self.ledger.add(self.time, observations_of(shot), monotonic=monotonic_s)
         return self
 
-    def told(
+    def usage_report(
         self, by: By = By.USER, window_s: float | None = 3600.0, price: EnergyPrice | None = None
     ) -> UsageReport:
         return report(self.ledger, by, window_s, price=price)
 
     def row(self, name: str, by: By = By.USER, window_s: float | None = 3600.0) -> UsageRow:
-        rows = self.told(by, window_s).rows
+        rows = self.usage_report(by, window_s).rows
         return next(
             one for one in rows if name in (one.user if by is By.USER else one.job, one.kind)
         )
 
     def total(self, window_s: float | None = 3600.0) -> UsageRow:
-        total = self.told(window_s=window_s).total
+        total = self.usage_report(window_s=window_s).total
         assert total is not None
         return total
 
@@ -117,7 +117,7 @@ def test_who_holds_a_device_alone_has_all_of_it() -> None:
         assert (row.idle_seconds, row.unseen_seconds, row.shared_seconds) == (0.0, 0.0, 0.0)
         assert row.absent == {}
     assert ada.cost is None
-    priced = node.told(price=EnergyPrice(per_kwh=0.5, currency="EUR")).rows[0]
+    priced = node.usage_report(price=EnergyPrice(per_kwh=0.5, currency="EUR")).rows[0]
     assert priced.cost == pytest.approx(0.5 * 360 * 60 / 3.6e6)
 
 
@@ -147,7 +147,7 @@ def test_what_nobody_holds_is_nobodys_and_part_of_the_total() -> None:
             view(BUSY_AT_HALF, index=1, owners=(job("1", "ada"),)),
             after=10.0 * step,
         )
-    rows = node.told().rows
+    rows = node.usage_report().rows
     assert [(row.kind, row.user) for row in rows] == [(Kind.USER, "ada"), (Kind.FREE, None)]
     assert node.total().device_seconds == 20.0
     assert node.total().idle_seconds == 10.0
@@ -155,14 +155,14 @@ def test_what_nobody_holds_is_nobodys_and_part_of_the_total() -> None:
 
 def test_unseen_processes_are_somebodys_not_nobodys() -> None:
     node = steady(Node(), view(BUSY_AT_HALF, processes=None))
-    assert node.told().rows[0].kind is Kind.UNKNOWN
+    assert node.usage_report().rows[0].kind is Kind.UNKNOWN
 
 
 def shared(*processes: Process, load: float = 0.5) -> Node:
     return steady(Node(), view({**BUSY_AT_HALF, LOAD: load}, processes=processes))
 
 
-def test_a_shared_device_is_told_by_own_processes() -> None:
+def test_a_shared_device_is_reported_by_own_processes() -> None:
     node = shared(
         process(1, "ada", utilization_ratio=0.3, gpu_memory_bytes=6 * GIB),
         process(2, "ada", utilization_ratio=0.06, gpu_memory_bytes=1 * GIB),
@@ -180,7 +180,7 @@ def test_a_shared_device_is_told_by_own_processes() -> None:
     assert total.energy_kwh == pytest.approx(360 * 60 / 3.6e6)
 
 
-def test_where_processes_tell_no_load_energy_is_divided_and_load_unknown() -> None:
+def test_where_processes_report_no_load_energy_is_divided_and_load_unknown() -> None:
     node = shared(
         process(1, "ada", absent={"utilization_ratio": Absence.PERMISSION}, gpu_memory_bytes=GIB),
         process(2, "bob", utilization_ratio=0.4),
@@ -225,7 +225,7 @@ def test_two_jobs_of_one_user_are_two_jobs_and_one_device_of_the_user() -> None:
 def test_whose_a_process_without_a_job_is(user: str | None, holders: set[str | None]) -> None:
     one = view(BUSY_AT_HALF, owners=(job("4718", "ada"),), processes=(process(1, user),))
     node = steady(Node(), one)
-    assert {row.job for row in node.told(By.JOB).rows} == holders
+    assert {row.job for row in node.usage_report(By.JOB).rows} == holders
 
 
 def test_a_display_beside_a_job_shares_nothing() -> None:
@@ -285,19 +285,19 @@ def test_a_slow_source_is_no_gap_and_its_silence_no_idleness() -> None:
 
 def counting(energies: tuple[float, float], busy: tuple[float, float]) -> UsageRow:
     node = Node()
-    for place, (joules, seconds) in enumerate(zip(energies, busy, strict=True)):
+    for position, (joules, seconds) in enumerate(zip(energies, busy, strict=True)):
         values = {**BUSY_AT_HALF, ENERGY: joules, BUSY: seconds}
-        node.read(view(values, owners=(job("1", "ada"),)), after=10.0 * place)
+        node.read(view(values, owners=(job("1", "ada"),)), after=10.0 * position)
     return node.row("ada")
 
 
-def test_counters_tell_what_was_between_two_readings() -> None:
+def test_counters_report_what_was_between_two_readings() -> None:
     row = counting((1000.0, 8200.0), (50.0, 52.0))
     assert row.energy_kwh == pytest.approx(7200 / 3.6e6)
     assert row.load_ratio == pytest.approx(0.2)
 
 
-def test_a_counter_that_began_anew_is_not_believed() -> None:
+def test_a_counter_that_was_reset_is_not_believed() -> None:
     row = counting((8200.0, 10.0), (52.0, 1.0))
     assert row.energy_kwh == pytest.approx(3600 / 3.6e6)
     assert row.load_ratio == pytest.approx(0.5)
@@ -324,32 +324,32 @@ def test_partitions_count_instead_of_their_device() -> None:
             view({LOAD: 0.2, MEMORY: 20 * GIB}, device=halves[1], owners=(job("2", "bob"),)),
             after=10.0 * step,
         )
-    assert {row.user for row in node.told().rows} == {"ada", "bob"}
+    assert {row.user for row in node.usage_report().rows} == {"ada", "bob"}
     assert node.row("ada").energy_kwh == pytest.approx(2000 / 3.6e6)
     assert (node.row("bob").load_ratio, node.row("bob").memory_bytes) == (0.2, 20 * GIB)
     assert node.total().devices == 2
     assert node.total().energy_kwh == pytest.approx(4000 / 3.6e6)
 
 
-def test_the_last_hour_and_since_it_began() -> None:
+def test_the_last_hour_and_since_it_started() -> None:
     one = view(BUSY_AT_HALF, owners=(job("1", "ada"),))
     node = steady(Node(), one, steps=720)
     hour, ever = node.row("ada"), node.row("ada", window_s=None)
     assert ever.device_seconds == 7200.0
     assert 3600.0 <= hour.device_seconds <= 3660.0
-    assert node.told().whole
-    assert node.told(window_s=None).whole
-    assert not steady(Node(), one).told().whole
+    assert node.usage_report().whole
+    assert node.usage_report(window_s=None).whole
+    assert not steady(Node(), one).usage_report().whole
 
 
-def test_who_is_gone_is_told_for_an_hour_and_then_forgotten() -> None:
+def test_users_that_have_gone_are_reported_for_an_hour_and_then_forgotten() -> None:
     node = steady(Node(), view(BUSY_AT_HALF, owners=(job("1", "ada"),)))
     free = view(BUSY_AT_HALF)
     steady(node, free, steps=350)
     gone = node.row("1", By.JOB)
     assert (gone.device_seconds, gone.holds_now) == (60.0, False)
     steady(node, free, steps=20)
-    assert [row.kind for row in node.told(By.JOB, None).rows] == [Kind.FREE]
+    assert [row.kind for row in node.usage_report(By.JOB, None).rows] == [Kind.FREE]
     assert node.total(window_s=None).device_seconds > 3700.0
 
 
@@ -357,22 +357,22 @@ def test_too_many_jobs_push_out_those_gone_longest() -> None:
     node = Node(most=3)
     for number in range(5):
         node.read(view(BUSY_AT_HALF, owners=(job(f"{number}", "ada"),)), after=10.0)
-    told = node.told(By.JOB)
-    assert {row.job for row in told.rows} == {"2", "3", "4"}
-    assert "2 users or jobs" in told.notes[0]
+    usage = node.usage_report(By.JOB)
+    assert {row.job for row in usage.rows} == {"2", "3", "4"}
+    assert "2 users or jobs" in usage.notes[0]
 
 
-def test_more_jobs_at_once_than_there_is_room_for_are_told_together() -> None:
+def test_more_jobs_at_once_than_there_is_room_for_are_reported_together() -> None:
     node = Node(most=2)
     for step in range(2):
         views = [view(BUSY_AT_HALF, index=n, owners=(job(f"{n}", "ada"),)) for n in range(4)]
         node.read(*views, after=10.0 * step)
-    kinds = {row.job or row.kind: row.device_seconds for row in node.told(By.JOB).rows}
+    kinds = {row.job or row.kind: row.device_seconds for row in node.usage_report(By.JOB).rows}
     assert kinds == {"0": 10.0, "1": 10.0, Kind.OTHERS: 20.0}
     assert node.total().device_seconds == 40.0
 
 
-def test_when_a_job_began_is_that_of_its_oldest_process() -> None:
+def test_when_a_job_started_is_that_of_its_oldest_process() -> None:
     own = (process(1, "ada", start_time=START - 50), process(2, "ada", start_time=START - 90.0))
     node = steady(Node(), view(BUSY_AT_HALF, owners=(job("1", "ada"),), processes=own))
     row = node.row("1", By.JOB, None)
@@ -389,14 +389,14 @@ def test_a_clock_that_goes_back_counts_nothing() -> None:
     node = steady(Node(), one)
     node.read(one, after=-3000.0).read(one, after=10.0)
     assert node.row("ada", window_s=None).device_seconds == 70.0
-    assert node.told(window_s=None).seconds == 70.0
+    assert node.usage_report(window_s=None).seconds == 70.0
 
 
 def timed(*steps: tuple[float, float]) -> Node:
     """The same reading, each so many seconds after the one before and the clock set by so much."""
     node = Node()
-    began = process(1, "ada", start_time=START - 60.0)
-    one = view(BUSY_AT_HALF, processes=(began,), owners=(job("1", "ada"),))
+    oldest = process(1, "ada", start_time=START - 60.0)
+    one = view(BUSY_AT_HALF, processes=(oldest,), owners=(job("1", "ada"),))
     for after, set_by in ((0.0, 0.0), (10.0, 0.0), *steps):
         node.read(one, after=after, set_by=set_by)
     return node
@@ -407,20 +407,26 @@ def timed(*steps: tuple[float, float]) -> Node:
 def test_what_is_counted_is_the_same_however_the_clock_is_set(
     set_by: float, window_s: float | None
 ) -> None:
-    told = timed((10.0, set_by), (10.0, 0.0)).told(window_s=window_s)
-    assert told.total is not None
-    assert told.seconds == 30.0
-    assert (told.total.device_seconds, told.total.unseen_seconds) == (30.0, 0.0)
-    assert told.total.energy_kwh == pytest.approx(360 * 30 / 3.6e6)
-    assert (told.since, told.until) == (timestamp(START + set_by), timestamp(START + 30.0 + set_by))
-    (row,) = told.rows
-    assert (row.counted_since, row.last_seen) == (told.since, told.until)
+    usage = timed((10.0, set_by), (10.0, 0.0)).usage_report(window_s=window_s)
+    assert usage.total is not None
+    assert usage.seconds == 30.0
+    assert (usage.total.device_seconds, usage.total.unseen_seconds) == (30.0, 0.0)
+    assert usage.total.energy_kwh == pytest.approx(360 * 30 / 3.6e6)
+    assert (usage.since, usage.until) == (
+        timestamp(START + set_by),
+        timestamp(START + 30.0 + set_by),
+    )
+    (row,) = usage.rows
+    assert (row.counted_since, row.last_seen) == (usage.since, usage.until)
     assert row.holds_now
 
 
 def test_a_clock_that_is_set_again_and_again_adds_up() -> None:
     node = timed((10.0, -7200.0), (10.0, 3600.0), (10.0, 90000.0), (10.0, -4000.0))
-    assert (node.told(window_s=None).seconds, node.total(None).device_seconds) == (50.0, 50.0)
+    assert (node.usage_report(window_s=None).seconds, node.total(None).device_seconds) == (
+        50.0,
+        50.0,
+    )
 
 
 def test_what_was_counted_is_as_long_ago_as_before_the_clock_was_set() -> None:
@@ -432,7 +438,7 @@ def test_what_was_counted_is_as_long_ago_as_before_the_clock_was_set() -> None:
     assert node.total(None).device_seconds == 10.0
 
 
-def test_when_a_job_began_is_told_by_the_clock_of_now() -> None:
+def test_when_a_job_started_is_reported_by_the_current_clock() -> None:
     node = timed()
     node.read(view(BUSY_AT_HALF, owners=(job("1", "ada"),)), after=10.0, set_by=86400.0)
     assert node.row("ada").began == timestamp(START - 60.0 + 86400.0)
@@ -440,7 +446,7 @@ def test_when_a_job_began_is_told_by_the_clock_of_now() -> None:
 
 @pytest.mark.parametrize(("set_by", "since"), [(0.9, START), (-0.9, START), (1.0, START + 1.0)])
 def test_a_clock_that_is_steered_moves_nothing(set_by: float, since: float) -> None:
-    assert timed((10.0, set_by)).told(window_s=None).since == timestamp(since)
+    assert timed((10.0, set_by)).usage_report(window_s=None).since == timestamp(since)
 
 
 def test_a_clock_that_goes_back_a_little_between_two_looks_leaves_no_end_before_the_beginning() -> (
@@ -448,18 +454,22 @@ def test_a_clock_that_goes_back_a_little_between_two_looks_leaves_no_end_before_
 ):
     node = Node().read(view(BUSY_AT_HALF), set_by=0.0)
     node.read(view(BUSY_AT_HALF), after=0.1, set_by=-0.3)
-    told = node.told(window_s=None)
-    assert told.seconds == pytest.approx(0.1)
+    usage_report = node.usage_report(window_s=None)
+    assert usage_report.seconds == pytest.approx(0.1)
 
 
-def test_without_a_moment_a_time_that_jumps_ahead_is_one_that_nobody_saw() -> None:
+def test_without_a_monotonic_time_a_jump_ahead_is_unseen() -> None:
     one = view(BUSY_AT_HALF)
     node = Node().read(one).read(one, after=1000.0, set_by=0.0).read(one, after=1000.0)
-    assert (node.total().unseen_seconds, node.told().seconds) == (2000.0, 2000.0)
+    assert (node.total().unseen_seconds, node.usage_report().seconds) == (2000.0, 2000.0)
 
 
-def test_nothing_counted_yet_is_said() -> None:
-    told = Node().told()
-    assert (told.rows, told.total, told.notes) == ((), None, ("nothing was counted yet",))
-    assert (told.since, told.until, told.seconds) == (None, None, 0.0)
-    assert summary(told) == "no device was seen"
+def test_nothing_counted_yet_is_reported() -> None:
+    usage_report = Node().usage_report()
+    assert (usage_report.rows, usage_report.total, usage_report.notes) == (
+        (),
+        None,
+        ("nothing was counted yet",),
+    )
+    assert (usage_report.since, usage_report.until, usage_report.seconds) == (None, None, 0.0)
+    assert summary(usage_report) == "no device was seen"

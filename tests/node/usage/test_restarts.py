@@ -15,7 +15,7 @@ from accelwatch.schema.snapshot import Snapshot
 from node.store.reporting import Node, device, power
 from node.usage.test_retention import kept, loaded
 
-PLACE = device(5, id="nvidia:5")
+SLOT = device(5, id="nvidia:5")
 
 
 class Machine:
@@ -26,28 +26,28 @@ class Machine:
         self.seconds = 0.0
         self.shots: list[Snapshot] = []
         self.ledger = Ledger(gap_limit_s=30.0)
-        self.begin()
+        self.start()
 
-    def begin(self) -> None:
+    def start(self) -> None:
         """Begin an agent, which finds the place before anything is told there."""
         self.node = Node(identity_file=IdentityFile(self._folder))
         self.node.clock.advance(self.seconds)
-        self.node.slots(PLACE)
+        self.node.slots(SLOT)
         self.look()
 
     def restart(self) -> None:
         self.node.store.close()
         kept(self._folder / FILE, self.ledger)
         self.ledger = loaded(self._folder / FILE, self.node.clock.wall())
-        self.begin()
+        self.start()
 
-    def tells(self, uuid: str) -> None:
-        self.node.identified(PLACE.id, device(5, id=f"nvidia:{uuid}", uuid=uuid))
-        self.node.read(PLACE.id, power(f"nvidia:{uuid}"))
+    def identify(self, uuid: str) -> None:
+        self.node.identified(SLOT.id, device(5, id=f"nvidia:{uuid}", uuid=uuid))
+        self.node.read(SLOT.id, power(f"nvidia:{uuid}"))
         self.look()
 
     def is_lost(self) -> None:
-        self.node.failed(PLACE.id, Absence.LOST)
+        self.node.failed(SLOT.id, Absence.LOST)
         self.look()
 
     def look(self) -> None:
@@ -69,7 +69,7 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
     """An agent that saw a GPU, lost it, and was begun again while it was lost."""
     machine = Machine(tmp_path)
     machine.ledger = Ledger(gap_limit_s=30.0)
-    machine.tells("GPU-a")
+    machine.identify("GPU-a")
     machine.is_lost()
     machine.restart()
     machine.is_lost()
@@ -82,16 +82,16 @@ def test_one_that_is_lost_at_a_restart_is_counted_once(machine: Machine) -> None
 
 
 def test_one_that_comes_back_as_it_was_is_counted_once(machine: Machine) -> None:
-    machine.tells("GPU-a")
+    machine.identify("GPU-a")
     assert machine.counted() == ("nvidia5",)
 
 
 def test_one_that_was_exchanged_counts_as_another(machine: Machine) -> None:
-    machine.tells("GPU-b")
+    machine.identify("GPU-b")
     assert machine.counted() == ("nvidia5", "nvidia5")
 
 
-def test_every_document_of_a_restart_tells_one_device_by_one_id(machine: Machine) -> None:
+def test_every_document_of_a_restart_reports_one_device_by_one_id(machine: Machine) -> None:
     assert [[view.device.id for view in shot.devices] for shot in machine.shots[1:]] == [
         ["nvidia:GPU-a"]
     ] * 4

@@ -52,7 +52,7 @@ def counted(ledger: Ledger, steps: range) -> Ledger:
     return ledger
 
 
-def told(ledger: Ledger) -> list[UsageReport]:
+def reports_of(ledger: Ledger) -> list[UsageReport]:
     return [report(ledger, by, since) for by in By for since in (3600.0, None)]
 
 
@@ -66,14 +66,14 @@ def loaded(path: Path, now: float) -> Ledger:
     return ledger
 
 
-def test_a_restart_changes_nothing_of_what_is_told(tmp_path: Path) -> None:
+def test_a_restart_changes_nothing_of_what_is_reported(tmp_path: Path) -> None:
     path = tmp_path / FILE
     before = counted(Ledger(gap_limit_s=30.0), range(400))
     kept(path, before)
     after = loaded(path, START + 400 * EACH_S)
-    assert told(after) == told(before)
+    assert reports_of(after) == reports_of(before)
     whole, rest = counted(before, range(400, 450)), counted(after, range(400, 450))
-    assert told(rest) == told(whole)
+    assert reports_of(rest) == reports_of(whole)
     rows = report(rest, By.JOB, None).rows
     assert len(rows) == MANY + 1  # two share a device
     assert {row.absent.get("load_ratio") for row in rows if row.job == "2"} == {Absence.PERMISSION}
@@ -89,7 +89,7 @@ def test_while_nobody_counted_there_is_no_data(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("later_s", "said"),
+    ("later_s", "message"),
     [
         (3600.0, ""),
         (3601.0, "counted from zero: it was counted last 3601 s ago"),
@@ -98,14 +98,14 @@ def test_while_nobody_counted_there_is_no_data(tmp_path: Path) -> None:
     ],
 )
 def test_after_an_hour_or_with_another_clock_it_is_counted_anew(
-    tmp_path: Path, later_s: float, said: str, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, later_s: float, message: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
     kept(tmp_path / FILE, counted(Ledger(gap_limit_s=30.0), range(3)))
     ledger = loaded(tmp_path / FILE, START + 20.0 + later_s)
-    assert (ledger.total is None) is bool(said)
-    assert said in caplog.text
-    assert bool(caplog.text) is bool(said)
+    assert (ledger.total is None) is bool(message)
+    assert message in caplog.text
+    assert bool(caplog.text) is bool(message)
 
 
 def test_a_clock_that_was_set_back_a_little_while_nobody_counted_is_followed(
@@ -117,7 +117,7 @@ def test_a_clock_that_was_set_back_a_little_while_nobody_counted_is_followed(
         ledger.add(
             START - 600.0 + step * EACH_S, observations_of(reading(step)), monotonic=step * EACH_S
         )
-    assert {one.seconds for one in told(ledger)} == {30.0}
+    assert {one.seconds for one in reports_of(ledger)} == {30.0}
     (row,) = [row for row in report(ledger, By.JOB, None).rows if row.job == "1"]
     assert (row.device_seconds, row.unseen_seconds) == (30.0, 0.0)
 
@@ -127,13 +127,13 @@ def test_a_clock_that_was_set_before_a_restart_changes_nothing(
     tmp_path: Path, set_by: float
 ) -> None:
     ledger = Ledger(gap_limit_s=30.0)
-    for moment, time in ((0.0, START), (10.0, START + 10.0), (20.0, START + 20.0 + set_by)):
-        ledger.add(time, observations_of(reading(0)), monotonic=moment)
+    for monotonic_s, time in ((0.0, START), (10.0, START + 10.0), (20.0, START + 20.0 + set_by)):
+        ledger.add(time, observations_of(reading(0)), monotonic=monotonic_s)
     kept(tmp_path / FILE, ledger)
     after = loaded(tmp_path / FILE, START + 25.0 + set_by)
-    assert told(after) == told(ledger)
+    assert reports_of(after) == reports_of(ledger)
     after.add(START + 30.0 + set_by, observations_of(reading(3)), monotonic=7.0)
-    assert {one.seconds for one in told(after)} == {30.0}
+    assert {one.seconds for one in reports_of(after)} == {30.0}
 
 
 def test_an_agent_counts_on_when_its_clock_is_set(tmp_path: Path) -> None:
@@ -192,7 +192,7 @@ def test_a_file_that_cannot_be_read_is_left_where_it_is(
     assert "Is a directory" in caplog.text
 
 
-def test_what_cannot_be_written_is_said_once(
+def test_what_cannot_be_written_is_reported_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     file = LedgerFile(tmp_path / "folder" / FILE)

@@ -91,35 +91,35 @@ def test_a_price_gives_money_in_every_form(recording: Path, config: Path) -> Non
     _, out, _ = typed("--recording", str(recording))
     assert "0.01 EUR" in out.splitlines()[1]
     _, out, _ = typed("--recording", str(recording), "--json")
-    told = json.loads(out)
-    assert told["price"] == {"per_kwh": 0.3, "currency": "EUR"}
-    assert told["rows"][0]["cost"] == pytest.approx(0.009)
+    document = json.loads(out)
+    assert document["price"] == {"per_kwh": 0.3, "currency": "EUR"}
+    assert document["rows"][0]["cost"] == pytest.approx(0.009)
     _, out, _ = typed("--recording", str(recording), "--csv")
     assert "cost_EUR" in out.splitlines()[0]
 
 
-def test_a_price_that_cannot_be_read_is_said_and_the_rest_told(
+def test_a_price_that_cannot_be_read_is_reported_beside_the_usage(
     recording: Path, config: Path
 ) -> None:
     config.write_text("usage: {price_per_kwh: dear}\n", encoding="utf-8")
-    code, out, said = typed("--recording", str(recording))
+    code, out, message = typed("--recording", str(recording))
     assert (code, "COST" in out) == (0, False)
-    assert f"{config}:1: usage.price_per_kwh: 'dear' is not a valid price" in said
+    assert f"{config}:1: usage.price_per_kwh: 'dear' is not a valid price" in message
 
 
 def test_as_json_every_unknown_has_its_reason(recording: Path) -> None:
     _, out, _ = typed("--recording", str(recording), "--json", "--since", "job", "--by", "job")
-    told = json.loads(out)
-    assert (told["schema"], told["by"], told["seconds"]) == (
+    document = json.loads(out)
+    assert (document["schema"], document["by"], document["seconds"]) == (
         "accelwatch.node.usage/1",
         "job",
         300.0,
     )
-    job, free = told["rows"]
+    job, free = document["rows"]
     assert (job["kind"], job["job"], job["user"], job["began"]) == ("job", "4718", "=ada", None)
     assert (free["kind"], free["job"], free["idle_seconds"]) == ("free", None, 300.0)
-    assert told["total"]["device_seconds"] == 600.0
-    for row in (*told["rows"], told["total"]):
+    assert document["total"]["device_seconds"] == 600.0
+    for row in (*document["rows"], document["total"]):
         lacking = [key for key in ("load_ratio", "memory_bytes", "energy_kwh") if row[key] is None]
         assert sorted(row["absent"]) == sorted(lacking)
 
@@ -134,7 +134,7 @@ def test_as_csv_with_names_that_a_spreadsheet_does_not_run(recording: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("--by", "node"), "by: 'node' is neither user nor job"),
         (("--since", "2h"), "since: '2h' is neither job nor a time from 1m to 1h"),
@@ -144,10 +144,10 @@ def test_as_csv_with_names_that_a_spreadsheet_does_not_run(recording: Path) -> N
         (("--recording", "F", "--hub", "h:1"), "--recording is read here"),
     ],
 )
-def test_what_makes_no_sense(words: tuple[str, ...], said: str) -> None:
-    code, out, told = typed(*words)
+def test_what_makes_no_sense(words: tuple[str, ...], message: str) -> None:
+    code, out, errors = typed(*words)
     assert (code, out) == (2, "")
-    assert said in told
+    assert message in errors
 
 
 def test_without_hub_and_agent_the_black_box_is_counted(
@@ -156,9 +156,9 @@ def test_without_hub_and_agent_the_black_box_is_counted(
     monkeypatch.setattr(usage_command, "reached", lambda _hub, _ask: None)
     monkeypatch.setattr("accelwatch.archive.blackbox.locations.state_folders", lambda _environ: [])
     config.write_text(f"state_dir: {tmp_path}\n", encoding="utf-8")
-    code, _, said = typed()
+    code, _, message = typed()
     assert code == 4
-    assert "no hub, no agent and no black box is here" in said
+    assert "no hub, no agent and no black box is here" in message
 
     (tmp_path / "blackbox").mkdir()
     ring = Ring(tmp_path / "blackbox", Bounds())
@@ -170,7 +170,7 @@ def test_without_hub_and_agent_the_black_box_is_counted(
     assert json.loads(out)["rows"][0]["device_seconds"] == 60.0
 
 
-def test_an_agent_tells_what_it_has_counted() -> None:
+def test_an_agent_reports_what_it_has_counted() -> None:
     async def main() -> None:
         feed = FakeFeed(held(0.0))
         using = Using(feed, UsageSettings(price_per_kwh=0.3, currency="EUR"), SystemClock())
@@ -193,9 +193,9 @@ def test_an_agent_that_is_not_to_count_says_so() -> None:
         using = Using(feed, UsageSettings(count=False), SystemClock())
         using.record_usage()
         async with agent(held(0.0), usage=using.page) as one:
-            code, _, said = await asyncio.to_thread(typed, "--agent", one.address)
+            code, _, message = await asyncio.to_thread(typed, "--agent", one.address)
             assert code != 0
-            assert "usage.count is false" in said
+            assert "usage.count is false" in message
             using.settings = UsageSettings()
             code, out, _ = await asyncio.to_thread(typed, "--agent", one.address, "--json")
             assert (code, json.loads(out)["rows"]) == (0, [])
@@ -203,17 +203,17 @@ def test_an_agent_that_is_not_to_count_says_so() -> None:
     asyncio.run(main())
 
 
-def test_an_agent_too_old_to_count_is_said() -> None:
+def test_an_agent_too_old_to_count_is_named_as_such() -> None:
     async def main() -> None:
         async with agent(held(0.0)) as one:
-            code, _, said = await asyncio.to_thread(typed, "--agent", one.address)
+            code, _, message = await asyncio.to_thread(typed, "--agent", one.address)
             assert code != 0
-            assert "no such page" in said
+            assert "no such page" in message
 
     asyncio.run(main())
 
 
-def told_of(recording: Path, **changes: float | None) -> UsageReport:
+def report_of(recording: Path, **changes: float | None) -> UsageReport:
     """What a recording tells, with other figures of energy in every row."""
     ledger, notes = ledger_of(recording, None)
     whole = report(ledger, By.USER, None, notes=notes)
@@ -224,19 +224,19 @@ def told_of(recording: Path, **changes: float | None) -> UsageReport:
 
 
 def test_a_sign_is_explained_only_where_a_figure_bears_it(recording: Path) -> None:
-    none = told_of(recording, energy_kwh=None, energy_seconds=0.0, energy_divided_seconds=0.0)
+    none = report_of(recording, energy_kwh=None, energy_seconds=0.0, energy_divided_seconds=0.0)
     assert remarks(none) == []
-    part = told_of(recording, energy_seconds=1.0)
+    part = report_of(recording, energy_seconds=1.0)
     assert remarks(part) == ["≥ the energy of some of the time is not known"]
     assert remarks(part, ascii_only=True)[0].startswith(">= ")
     assert "≥30 Wh" in cells(part.rows[0], part, ages=False)
-    divided = told_of(recording, energy_divided_seconds=1.0)
-    assert [said[0] for said in remarks(divided)] == ["~"]
+    divided = report_of(recording, energy_divided_seconds=1.0)
+    assert [message[0] for message in remarks(divided)] == ["~"]
     assert "~30 Wh" in cells(divided.rows[0], divided, ages=False)
 
 
-def test_the_day_is_told_once_unless_it_ends_on_another(recording: Path) -> None:
-    told = told_of(recording)
-    over = msgspec.structs.replace(told, until="2027-01-16T00:05:00Z", seconds=57_900.0)
-    said = "counted from 2027-01-15 08:00:00Z to 2027-01-16 00:05:00Z (16 h)"
-    assert summary(over) == said
+def test_the_day_is_reported_once_unless_it_ends_on_another(recording: Path) -> None:
+    usage = report_of(recording)
+    over = msgspec.structs.replace(usage, until="2027-01-16T00:05:00Z", seconds=57_900.0)
+    message = "counted from 2027-01-15 08:00:00Z to 2027-01-16 00:05:00Z (16 h)"
+    assert summary(over) == message

@@ -97,12 +97,12 @@ async def counted(
         )
         for one, known in zip(nodes, before, strict=True):
             await running.devices(one.address, len(known.devices))
-            await heard(running, one, known)
+            await received(running, one, known)
         await look(running)
         yield running, nodes
 
 
-async def heard(running: Running, one: Agent, snapshot: Snapshot) -> None:
+async def received(running: Running, one: Agent, snapshot: Snapshot) -> None:
     """Wait until the hub has the node as it is in the snapshot, its owners and processes too."""
     wanted = {
         item.device.id: (item.sample_time, item.owners, len(item.reading.processes or ()))
@@ -123,7 +123,7 @@ async def look(running: Running) -> None:
     await running.hub.usage.record_usage(LongWork().yield_control)
 
 
-async def told(running: Running, by: str) -> dict[str, Any]:
+async def usage_by(running: Running, by: str) -> dict[str, Any]:
     document = await running.get("/v1/usage", params={"by": by, "since": "1h"})
     return {row[by] or row["kind"]: row for row in document["rows"]} | {"total": document["total"]}
 
@@ -133,9 +133,9 @@ def test_a_hub_counts_jobs_and_users_of_its_nodes() -> None:
         async with counted(node(1000.0), node(1000.0)) as (running, nodes):
             for one in nodes:
                 one.feed.put(node(4600.0))
-                await heard(running, one, node(4600.0))
+                await received(running, one, node(4600.0))
             await look(running)
-            jobs, users = await told(running, "job"), await told(running, "user")
+            jobs, users = await usage_by(running, "job"), await usage_by(running, "user")
 
             each = 3600.0 / 3.6e6
             assert jobs["4718"]["devices"] == 4
@@ -171,13 +171,13 @@ def test_who_else_holds_a_device_from_then_on_is_seen() -> None:
         )
         async with counted(first) as (running, (one,)):
             one.feed.put(then)
-            await heard(running, one, then)
+            await received(running, one, then)
             await look(running)
             last = machines.snapshot(view(0, 9000.0, job("2", "bob")), time=machines.NOW + 9000.0)
             one.feed.put(last)
-            await heard(running, one, last)
+            await received(running, one, last)
             await look(running)
-            users = await told(running, "user")
+            users = await usage_by(running, "user")
             assert users["ada"]["energy_kwh"] == pytest.approx(1000.0 / 3.6e6)
             assert users["bob"]["energy_kwh"] == pytest.approx(7000.0 / 3.6e6)
             assert (users["ada"]["holds_now"], users["bob"]["holds_now"]) == (False, True)
@@ -204,9 +204,9 @@ def test_partitions_have_their_devices_power_and_owner() -> None:
     async def main() -> None:
         async with counted(split(1000.0)) as (running, (one,)):
             one.feed.put(split(3000.0))
-            await heard(running, one, split(3000.0))
+            await received(running, one, split(3000.0))
             await look(running)
-            users = await told(running, "user")
+            users = await usage_by(running, "user")
             assert users["ada"]["energy_kwh"] == pytest.approx(1000.0 / 3.6e6)
             assert users["bob"]["energy_kwh"] == pytest.approx(1000.0 / 3.6e6)
             assert users["total"]["devices"] == 2
@@ -238,7 +238,7 @@ async def total_after(before: tuple[Device, ...], lost: Device) -> int:
         node = running.hub.fleet.nodes[one.address]
         await running.until(lambda: lost.id in node.devices)
         await look(running)
-        total: int = (await told(running, "job"))["total"]["devices"]
+        total: int = (await usage_by(running, "job"))["total"]["devices"]
         return total
 
 
@@ -260,13 +260,13 @@ def nameless(**changes: object) -> Device:
         (nameless(parent_id=machines.device(1).id, partition="gi1"), 3),
     ],
 )
-def test_a_lost_device_without_a_uuid_is_the_one_that_is_missing_from_its_place(
+def test_a_lost_device_without_a_uuid_is_the_one_that_is_missing_from_its_slot(
     lost: Device, devices: int
 ) -> None:
     assert asyncio.run(total_after((machines.device(0),), lost)) == devices
 
 
-def test_a_device_is_no_partition_that_is_missing_from_its_place() -> None:
+def test_a_device_is_no_partition_that_is_missing_from_its_slot() -> None:
     whole = machines.device(0)
     part = machines.device(0, id="nvidia:MIG-1", uuid="MIG-1", parent_id=whole.id, partition="gi1")
     assert asyncio.run(total_after((part, whole), nameless())) == 3
@@ -278,12 +278,12 @@ def test_a_silent_node_is_time_without_data() -> None:
             fleet = running.hub.fleet
             fleet.thresholds = Thresholds(slow_s=0.0, stale_s=0.0, down_s=0.0)
             await look(running)
-            before = (await told(running, "user"))["total"]
+            before = (await usage_by(running, "user"))["total"]
             assert (before["device_seconds"], before["unseen_seconds"]) == (0.0, 0.0)
 
             fleet.clock = Later()
             await look(running)
-            after = (await told(running, "user"))["total"]
+            after = (await usage_by(running, "user"))["total"]
             assert (after["device_seconds"], after["energy_kwh"]) == (0.0, None)
             assert 5 * 200.0 <= after["unseen_seconds"] < 5 * 300.0
 
@@ -313,16 +313,16 @@ def test_a_hub_that_is_not_to_count_says_so_and_looks_at_nothing() -> None:
     asyncio.run(main())
 
 
-def test_a_hub_that_is_begun_again_goes_on_with_its_sums(tmp_path: Path) -> None:
+def test_a_hub_that_restarts_goes_on_with_its_sums(tmp_path: Path) -> None:
     async def main() -> None:
         async with counted(node(1000.0), state_dir=tmp_path) as (running, (one,)):
             one.feed.put(node(4600.0))
-            await heard(running, one, node(4600.0))
+            await received(running, one, node(4600.0))
             await look(running)
-            before = await told(running, "job")
+            before = await usage_by(running, "job")
         assert before["4718"]["energy_kwh"] == pytest.approx(2 * 3600.0 / 3.6e6)
         async with counted(state_dir=tmp_path) as (running, _):
-            after = await told(running, "job")
+            after = await usage_by(running, "job")
             assert after == before
 
     asyncio.run(main())
@@ -355,17 +355,17 @@ def test_a_second_hub_in_a_folder_leaves_the_sums_of_the_first_alone(tmp_path: P
     asyncio.run(main())
 
 
-def test_a_hub_that_begins_while_another_ends_goes_on_with_its_sums(tmp_path: Path) -> None:
+def test_a_hub_that_starts_while_another_ends_goes_on_with_its_sums(tmp_path: Path) -> None:
     async def main() -> None:
         first = counted(node(1000.0), state_dir=tmp_path)
         running, (one,) = await first.__aenter__()
         one.feed.put(node(4600.0))
-        await heard(running, one, node(4600.0))
+        await received(running, one, node(4600.0))
         await look(running)
-        before = await told(running, "job")
+        before = await usage_by(running, "job")
         await running.hub.usage.save()
         async with counted(state_dir=tmp_path) as (second, _):
-            assert await told(second, "job") == before
+            assert await usage_by(second, "job") == before
             await first.__aexit__(None, None, None)
             (tmp_path / FILE).unlink()
             await second.hub.fleet.reopen_inventory()

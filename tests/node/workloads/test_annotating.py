@@ -85,7 +85,7 @@ def test_the_last_good_answer_stands_for_a_while(node: FakeNode, kubelet: FakeKu
     assert found.annotate(shot).devices[0].owners == ()
 
 
-def test_a_kubelet_that_fails_is_asked_less_and_less_often(
+def test_a_kubelet_that_fails_is_queried_less_and_less_often(
     node: FakeNode, kubelet: FakeKubelet
 ) -> None:
     kubelet.answers(b"garbage, and long enough for a frame")
@@ -95,8 +95,8 @@ def test_a_kubelet_that_fails_is_asked_less_and_less_often(
     for _ in range(60):
         found.refresh()
         clock.advance(10)
-    asked = len(kubelet.requests)
-    assert 5 <= asked <= 12
+    requested = len(kubelet.requests)
+    assert 5 <= requested <= 12
     kubelet.answers(wire.reply(b""))
     clock.advance(120)
     found.refresh()
@@ -127,16 +127,16 @@ def test_the_thread_finds_new_processes_and_ends(node: FakeNode) -> None:
 def test_stopping_does_not_wait_for_a_kubelet_that_hangs(
     node: FakeNode, kubelet: FakeKubelet
 ) -> None:
-    asked, done = threading.Event(), threading.Event()
+    requested, done = threading.Event(), threading.Event()
 
     def hang(_connection: object) -> None:
-        asked.set()
+        requested.set()
         done.wait(GUARD_S)
 
     kubelet.script = hang
     found = workloads(node, kubelet.path)
     found.start()
-    assert asked.wait(GUARD_S)
+    assert requested.wait(GUARD_S)
     assert found.annotate(snapshot(view(0))).devices[0].owners == ()
     found.stop()
     done.set()
@@ -144,7 +144,7 @@ def test_stopping_does_not_wait_for_a_kubelet_that_hangs(
     wait_until(lambda: not any(thread.name == "workloads" for thread in threading.enumerate()))
 
 
-def test_a_defect_in_a_source_is_told_and_does_not_end_the_thread(
+def test_a_defect_in_a_source_is_reported_and_does_not_end_the_thread(
     node: FakeNode, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(_root: Path) -> None:

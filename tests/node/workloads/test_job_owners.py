@@ -20,14 +20,14 @@ from support.machines.composed import device, snapshot, view
 
 
 def test_a_busy_and_an_idle_device_of_a_slurm_job(node: FakeNode) -> None:
-    told = {
+    variables = {
         "SLURM_JOB_ID": "7",
         "SLURM_JOB_USER": "ada",
         "SLURM_JOB_ACCOUNT": "physics",
         "SLURM_JOB_PARTITION": "h100",
         "SLURM_JOB_GPUS": "0,1",
     }
-    start = node.process(71, IN_JOB.format(7), told)
+    start = node.process(71, IN_JOB.format(7), variables)
     node.cgroup("system.slice/slurmstepd.scope/job_7/step_0/user/task_0", 71)
     busy = with_processes(0, process(device(0), 71, start, job="7"))
     shot = known(workloads(node), snapshot(busy, view(1), view(2)))
@@ -70,8 +70,8 @@ def test_prolog_files_of_both_layouts(node: FakeNode) -> None:
     part = msgspec.structs.replace(view(1), device=partition(whole, "gi2/ci0", MIG))
     found = workloads(node, job_dirs=(node.root / "jobs", node.root / "amd", node.root / "none"))
     shot = known(found, snapshot(view(0), view(1), part, view(2)))
-    told = [[(one.job_id, one.user, one.queue) for one in held] for held in owners(shot)]
-    assert told == [[("41", "", "")], [], [("42", "", "")], [("43", "ada", "q")]]
+    jobs = [[(one.job_id, one.user, one.queue) for one in held] for held in owners(shot)]
+    assert jobs == [[("41", "", "")], [], [("42", "", "")], [("43", "ada", "q")]]
     states = [(one.state, one.entries) for one in found.status() if one.name == "job_dir"]
     assert states == [(SourceState.OK, 2), (SourceState.OK, 1), (SourceState.ABSENT, 0)]
 
@@ -83,7 +83,7 @@ def test_a_stale_prolog_file_is_noticed_where_slurm_keeps_cgroups(node: FakeNode
     assert [one.job_id for one in shot.devices[0].owners] == ["42"]
 
 
-def test_garbage_in_all_files_of_a_folder_is_told(node: FakeNode) -> None:
+def test_garbage_in_all_files_of_a_folder_is_reported(node: FakeNode) -> None:
     node.file("jobs/0", "\x00\x01 what is this\n")
     found = workloads(node, job_dirs=(node.root / "jobs",))
     found.refresh()

@@ -73,7 +73,7 @@ def test_a_huge_tree_is_looked_at_in_part(node: FakeNode, monkeypatch: pytest.Mo
     assert 0 < len(found.jobs) < 60
 
 
-def test_an_idle_job_tells_its_devices_and_owner(node: FakeNode) -> None:
+def test_an_idle_job_reports_its_devices_and_owner(node: FakeNode) -> None:
     top = "system.slice/slurmstepd.scope/job_7"
     node.cgroup(f"{top}/step_extern", 70)
     node.cgroup(f"{top}/step_batch", 71)
@@ -211,7 +211,7 @@ def test_no_folder(tmp_path: Path) -> None:
     assert caught.value.reason == "absent"
 
 
-def test_ended_jobs_are_left_out_where_slurm_tells() -> None:
+def test_ended_jobs_are_left_out_where_slurm_reports() -> None:
     file = JobFile(index=0, jobs=ids("1", "2", "12.pbs"))
     assert without_finished(file, None) == file
     assert without_finished(file, frozenset({"2"})).jobs == ids("2", "12.pbs")

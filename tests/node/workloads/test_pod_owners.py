@@ -26,7 +26,7 @@ from node.workloads.fake_node import CONTAINER, UID, UID_, FakeNode
 from support.machines.composed import device, snapshot, view
 
 
-def test_the_kubelet_tells_the_pod_also_of_an_idle_device(
+def test_the_kubelet_reports_the_pod_also_of_an_idle_device(
     node: FakeNode, kubelet: FakeKubelet
 ) -> None:
     node.pod("ml", "train-0", UID, "main")
@@ -78,7 +78,7 @@ def test_a_partition_has_its_own_owner(node: FakeNode, kubelet: FakeKubelet) -> 
     ]
 
 
-def test_processes_tell_where_the_kubelet_says_nothing(node: FakeNode) -> None:
+def test_processes_report_where_the_kubelet_says_nothing(node: FakeNode) -> None:
     node.pod("ml", "train-0", UID, "main", "sidecar")
     node.container_log("ml", "train-0", "main", CONTAINER)
     start = node.process(71, IN_POD)
@@ -112,7 +112,7 @@ def test_of_namesakes_the_newest_pod_counts(node: FakeNode, kubelet: FakeKubelet
 
 
 @pytest.mark.parametrize(
-    "place",
+    "cgroup",
     [
         "kubepods.slice/kubepods-pod{0}.slice",
         "kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod{0}.slice",
@@ -123,13 +123,13 @@ def test_of_namesakes_the_newest_pod_counts(node: FakeNode, kubelet: FakeKubelet
     ],
 )
 def test_a_completed_pod_has_its_device_no_more(
-    node: FakeNode, kubelet: FakeKubelet, place: str
+    node: FakeNode, kubelet: FakeKubelet, cgroup: str
 ) -> None:
     """The kubelet goes on naming it after the device was given to another pod."""
     ended = UID.replace("0b1c", "dead")
     node.pod("ml", "done", ended, "main")
     node.pod("ml", "next", UID, "main")
-    node.cgroup(place.format(UID_, UID))
+    node.cgroup(cgroup.format(UID_, UID))
     given = wire.container("main", wire.devices("nvidia.com/gpu", [f"{device(0).uuid}"]))
     pods = [wire.pod("ml", name, given) for name in ("done", "next", "unnamed")]
     kubelet.answers(wire.reply(b"".join(pods)))
@@ -155,7 +155,7 @@ def test_a_pod_within_a_job_is_both(node: FakeNode) -> None:
     assert {one.kind for one in shot.devices[0].owners} == {"kubernetes", "job"}
 
 
-def test_a_name_that_matches_no_device_is_told(node: FakeNode, kubelet: FakeKubelet) -> None:
+def test_a_name_that_matches_no_device_is_reported(node: FakeNode, kubelet: FakeKubelet) -> None:
     body = wire.pod(
         "ml",
         "p",

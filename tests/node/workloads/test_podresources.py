@@ -57,7 +57,7 @@ def test_reads_what_the_kubelets_own_libraries_write(kubelet: FakeKubelet) -> No
     assert found[3].resource == "gpu.nvidia.com"
 
 
-def test_an_error_of_the_kubelet_is_told_in_its_words(kubelet: FakeKubelet) -> None:
+def test_an_error_of_the_kubelet_is_reported_in_its_words(kubelet: FakeKubelet) -> None:
     kubelet.answers(octets("unavailable.hex"))
     with pytest.raises(SourceError, match="UNAVAILABLE: go away, please") as caught:
         fetch(kubelet)
@@ -71,8 +71,8 @@ def test_the_request_is_one_unary_grpc_call(kubelet: FakeKubelet) -> None:
     reader = H2Connection(H2Configuration(client_side=False, header_encoding="utf-8"))
     reader.initiate_connection()
     events = reader.receive_data(request)
-    (asked,) = [event for event in events if isinstance(event, RequestReceived)]
-    headers = {str(name): str(value) for name, value in asked.headers or ()}
+    (received,) = [event for event in events if isinstance(event, RequestReceived)]
+    headers = {str(name): str(value) for name, value in received.headers or ()}
     assert headers[":path"] == "/v1.PodResourcesLister/List"
     assert (headers["content-type"], headers["te"]) == ("application/grpc", "trailers")
     assert headers["grpc-timeout"].endswith("m")
@@ -247,7 +247,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_wrong_answers_are_told_apart(kubelet: FakeKubelet, name: str) -> None:
+def test_wrong_answers_are_distinguished(kubelet: FakeKubelet, name: str) -> None:
     answer, words = WRONG[name]
     kubelet.answers(answer)
     with pytest.raises(SourceError, match=words):

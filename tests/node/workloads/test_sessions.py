@@ -87,7 +87,7 @@ def test_a_process_in_a_container_belongs_to_the_session_of_its_labels(node: Fak
     assert [process.job for process in shot.processes()] == [SESSION]
 
 
-def test_the_users_name_is_told_where_an_environment_has_it(node: FakeNode) -> None:
+def test_the_users_name_is_reported_where_an_environment_has_it(node: FakeNode) -> None:
     docker(node, CONTAINER)
     start = node.process(7, IN_DOCKER, VARIABLES)
     (found,) = jobs(workloads(node), with_processes(0, process(device(0), 7, start)))
@@ -102,7 +102,7 @@ def test_the_users_name_of_the_scratch_folder_is_believed_first(node: FakeNode) 
     assert found == [msgspec.structs.replace(SESSION_OWNER, account=PROJECT)]
 
 
-def test_an_environment_alone_tells_the_session(node: FakeNode) -> None:
+def test_an_environment_alone_reports_the_session(node: FakeNode) -> None:
     start = node.process(7, "0::/\n", VARIABLES)
     shot = known(workloads(node), snapshot(with_processes(0, process(device(0), 7, start))))
     assert owners(shot) == [(SESSION_OWNER,)]
@@ -198,7 +198,7 @@ def test_the_folder_is_the_usual_one_where_the_configuration_says_none(
     assert jobs(workloads(node), view(0)) == [[SESSION_OWNER]]
 
 
-def test_a_configuration_that_cannot_be_read_is_told_where_nothing_is_in_the_usual_folder(
+def test_a_configuration_that_cannot_be_read_is_reported_where_nothing_is_in_the_usual_folder(
     node: FakeNode,
 ) -> None:
     """It has secrets, so that often root alone may read it; who runs as root too sees a folder here."""
@@ -212,7 +212,7 @@ def test_a_configuration_that_cannot_be_read_is_told_where_nothing_is_in_the_usu
     assert jobs(workloads(node), view(0)) == [[SESSION_OWNER]]
 
 
-def test_a_relative_folder_is_asked_for(node: FakeNode) -> None:
+def test_a_relative_folder_is_refused(node: FakeNode) -> None:
     node.file("etc/backend.ai/agent.toml", '[container]\nscratch-root = "./scratches"\n')
     found = workloads(node)
     found.refresh()
@@ -275,6 +275,6 @@ def test_access_key_and_mail_address_are_nowhere(node: FakeNode) -> None:
     start = node.process(7, IN_DOCKER, VARIABLES | {"BACKENDAI_USER_NAME": "hush@example.com"})
     found = workloads(node)
     shot = known(found, snapshot(with_processes(0, process(device(0), 7, start))))
-    told = repr(shot) + repr(found.status())
-    assert SESSION in told
-    assert "hush" not in told.lower()
+    printed = repr(shot) + repr(found.status())
+    assert SESSION in printed
+    assert "hush" not in printed.lower()

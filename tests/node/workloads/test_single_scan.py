@@ -14,7 +14,7 @@ from support.machines.composed import device, snapshot, view
 from support.machines.packed_trees import FakeTree
 from support.processes.warm_command import accelwatch
 
-TOLD = {
+VARIABLES = {
     "SLURM_JOB_ID": "7",
     "SLURM_JOB_USER": "ada",
     "SLURM_JOB_PARTITION": "h100",
@@ -24,12 +24,14 @@ IN_SLURM = "system.slice/slurmstepd.scope/job_7/step_0/user/task_0"
 
 
 def test_one_reading_knows_the_job_of_a_process_and_of_an_idle_device(node: FakeNode) -> None:
-    start = node.process(71, IN_JOB.format(7), TOLD)
+    start = node.process(71, IN_JOB.format(7), VARIABLES)
     node.cgroup(IN_SLURM, 71)
     busy = with_processes(0, process(device(0), 71, start))
-    told = OneShotLookup(str(node.root), patience_s=60.0).annotate(snapshot(busy, view(1), view(2)))
-    assert [[one.job_id for one in found] for found in owners(told)] == [["7"], ["7"], []]
-    (one,) = told.devices[0].reading.processes or ()
+    annotated = OneShotLookup(str(node.root), patience_s=60.0).annotate(
+        snapshot(busy, view(1), view(2))
+    )
+    assert [[one.job_id for one in found] for found in owners(annotated)] == [["7"], ["7"], []]
+    (one,) = annotated.devices[0].reading.processes or ()
     assert one.job == "7"
 
 
@@ -48,11 +50,11 @@ def test_a_source_that_hangs_costs_the_owners_and_not_the_reading(
 
 
 @pytest.mark.parametrize("words", [(), ("--watch", "250ms", "-n", "2")])
-def test_the_commands_document_tells_the_job(tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_the_commands_document_reports_the_job(tmp_path: Path, words: tuple[str, ...]) -> None:
     root = tmp_path / "host"
     node = FakeNode(root)
     FakeTree(root).lay_out("amd/mi300x-x2")
-    node.process(71, IN_JOB.format(7), TOLD)
+    node.process(71, IN_JOB.format(7), VARIABLES)
     node.cgroup(IN_SLURM, 71)
     run = accelwatch(
         *("--json", "--root", str(root), "--backend", "amd", "--timeout", "30s", *words)

@@ -46,7 +46,7 @@ def test_pauses_double_up_to_two_minutes_and_a_success_forgets_them() -> None:
     assert answers.reads == before + 1
 
 
-def test_the_last_good_answer_stays_for_a_while_whether_it_is_asked_or_pauses() -> None:
+def test_the_last_good_answer_stays_for_a_while_whether_it_is_queried_or_pauses() -> None:
     clock, answers = ManualClock(), Answers()
     one = source(clock)
     one.poll(answers.read)
