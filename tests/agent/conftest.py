@@ -67,7 +67,7 @@ class Served:
         self, protection: Protection | None, limits: ServerLimits | None, path: Path | None
     ) -> None:
         clock = SystemClock()
-        standing = Selection(
+        selection = Selection(
             profile="default",
             groups=frozenset(),
             backends=frozenset(),
@@ -75,9 +75,9 @@ class Served:
             openmetrics=False,
         )
 
-        async def begin() -> None:
+        async def start_serving() -> None:
             scrape = self.scrape = Scrape(
-                self.feed, exporter_of("prometheus"), self.own, clock, standing
+                self.feed, exporter_of("prometheus"), self.own, clock, selection
             )
             self.server = AgentServer(
                 self.feed,
@@ -97,7 +97,7 @@ class Served:
                 sockets.append(open_unix(path))
             self.server.start(sockets)
 
-        self.run(begin())
+        self.run(start_serving())
 
     def stop(self, grace_s: float = 0.2) -> None:
         if not self.loop.is_closed():

@@ -37,10 +37,10 @@ def test_root_backends_and_groups(started: list[Settings], tmp_path: Path) -> No
     assert agent(*words).exit_code == 0
     assert agent("--collect", "pcie,links").exit_code == 0
     assert agent("--collect", "links", "--collect", "all").exit_code == 0
-    told, plain, everything = started
-    assert str(told.collect.root) == str(tmp_path)
-    assert told.collect.backends == ("amd", "host", "intel")
-    assert told.exposition.groups == {"pcie"}
+    configured, plain, everything = started
+    assert str(configured.collect.root) == str(tmp_path)
+    assert configured.collect.backends == ("amd", "host", "intel")
+    assert configured.exposition.groups == {"pcie"}
     assert str(plain.collect.root) == "/"
     assert plain.exposition.groups == {"pcie", "links"}
     assert everything.exposition.groups == set(opt_in_groups())

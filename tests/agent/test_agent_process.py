@@ -52,16 +52,16 @@ class Process:
         for _ in range(1200):
             if condition():
                 return
-            assert self.process.poll() is None, self.told()
+            assert self.process.poll() is None, self.output()
             pause.wait(0.05)
-        raise AssertionError(self.told())
+        raise AssertionError(self.output())
 
-    def told(self) -> str:
+    def output(self) -> str:
         return self.log.read_text()
 
     @property
     def address(self) -> str:
-        found = re.search(r"listening address=(127[\d.:]+)", self.told())
+        found = re.search(r"listening address=(127[\d.:]+)", self.output())
         return found[1] if found else ""
 
     def get(self, path: str) -> str:
@@ -128,7 +128,7 @@ def test_it_serves_and_ends_with_clients_and_a_hung_driver(
         assert b"200 OK" in streaming.recv(65536)
         assert agent.end(number) == 0
         assert silent.recv(1) == b""
-    assert "Traceback" not in agent.told()
+    assert "Traceback" not in agent.output()
 
 
 def test_hup_reads_the_configuration_again(start: Start) -> None:
@@ -142,14 +142,14 @@ def test_hup_reads_the_configuration_again(start: Start) -> None:
     agent.process.send_signal(signal.SIGHUP)
     agent.wait_for(lambda: "accel_pipe_active_ratio" in agent.get("/metrics"))
     assert agent.address == before
-    assert "a change takes a restart key=web.listen_address" in agent.told()
-    agent.wait_for(lambda: '"message":"configuration read again"' in agent.told())
+    assert "a change takes a restart key=web.listen_address" in agent.output()
+    agent.wait_for(lambda: '"message":"configuration read again"' in agent.output())
 
     agent.file.write_text("collect: {intervall: 1s}")
     agent.process.send_signal(signal.SIGHUP)
     failed = 'accel_exporter_config_last_reload_successful{config="agent"} 0'
     agent.wait_for(lambda: failed in agent.get("/metrics"))
-    assert "did you mean interval?" in agent.told()
+    assert "did you mean interval?" in agent.output()
     agent.wait_for(lambda: "accel_pipe_active_ratio" in agent.get("/metrics"))
     assert agent.end(signal.SIGTERM) == 0
 
@@ -175,20 +175,20 @@ def test_a_process_with_secrets_is_not_dumpable() -> None:
     assert done.stdout.split()[1] == "0"
 
 
-def test_systemd_is_told(start: Start, tmp_path: Path) -> None:
+def test_systemd_is_notified(start: Start, tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(str(tmp_path / "notify"))
         manager.settimeout(GUARD_S)
         agent = start(NOTIFY_SOCKET=str(tmp_path / "notify"), WATCHDOG_USEC="300000")
-        told: list[bytes] = []
+        received: list[bytes] = []
 
         def until(word: bytes) -> None:
-            while word not in b"\n".join(told):
-                told.append(manager.recv(4096))
+            while word not in b"\n".join(received):
+                received.append(manager.recv(4096))
 
         until(b"READY=1")
         until(b"WATCHDOG=1")
-        told.clear()
+        received.clear()
         agent.process.send_signal(signal.SIGHUP)
         until(b"RELOADING=1\nMONOTONIC_USEC=")
         until(b"READY=1")
@@ -200,23 +200,23 @@ def test_systemd_is_told(start: Start, tmp_path: Path) -> None:
 def test_a_mistake_in_the_configuration_ends_the_start(start: Start) -> None:
     agent = start("collect: {intervall: 1s}")
     assert agent.process.wait(60) == 2
-    assert agent.told() == (
+    assert agent.output() == (
         f"accelwatch: {agent.file}:1: collect.intervall: unknown key; did you mean interval?\n"
     )
 
 
-def test_the_first_words_are_in_the_format_that_was_asked_for(start: Start) -> None:
+def test_the_first_messages_are_in_the_configured_format(start: Start) -> None:
     agent = start(CONFIG + "state_dir: /proc/nowhere\nlog: {format: json}\n")
     agent.wait_for(agent.ready)
-    records = [json.loads(line) for line in agent.told().splitlines()]
+    records = [json.loads(line) for line in agent.output().splitlines()]
     assert any("state cannot be kept" in record["message"] for record in records)
 
 
 def test_other_machines_are_not_let_in_by_accident(start: Start) -> None:
     agent = start('web: {listen_address: "0.0.0.0:0"}')
     assert agent.process.wait(60) == 2
-    assert "other machines can reach 0.0.0.0:0 and no client has to authenticate" in agent.told()
-    assert "--web.listen-any" in agent.told()
+    assert "other machines can reach 0.0.0.0:0 and no client has to authenticate" in agent.output()
+    assert "--web.listen-any" in agent.output()
 
 
 def test_an_address_in_use_ends_the_start(tmp_path: Path) -> None:

@@ -63,13 +63,13 @@ alerts:
     options: {{url: "{there.base}/in", secret_file: {folder}/secret}}
 """
         self.agent = AgentProcess(folder, config, self.driver.environment())
-        self.said = 0
+        self.lines = 0
 
     def say(self, text: str, prefix: int) -> None:
-        self.said += 1
+        self.lines += 1
         now = int(time.clock_gettime(time.CLOCK_MONOTONIC) * 1e6)
         with self.log.open("a") as log:
-            log.write(f"{prefix},{self.said},{now},-;{text}\n")
+            log.write(f"{prefix},{self.lines},{now},-;{text}\n")
 
     def incidents(self, query: str = "") -> Any:
         return json.loads(self.agent.get(f"/v1/incidents{query}"))["incidents"]
@@ -77,7 +77,7 @@ alerts:
     async def until(self, condition: Callable[[], bool]) -> None:
         await asyncio.to_thread(self.agent.wait_for, condition)
 
-    async def told(self, count: int) -> Any:
+    async def notified(self, count: int) -> Any:
         """The latest notice, when so many have come; its signature is checked as receivers do."""
         request = (await self.there.wait_for(count))[count - 1]
         return Webhook(SECRET).verify(request.body, request.headers)
@@ -102,14 +102,14 @@ def test_a_fault_is_an_incident_and_a_signed_notice_and_so_is_its_end(tmp_path: 
             (incident,) = one.incidents()
             assert (incident["provenance"], incident["trusted"]) == ("authenticated", True)
             assert (incident["id"], incident["device_name"]) == ("i1", "nvidia3")
-            opened = await one.told(1)
+            opened = await one.notified(1)
             host = incident["node"]
             assert opened["type"] == "incident.opened"
             assert opened["data"]["key"] == f"{host}/i1"
             assert opened["data"]["link"] == "http://n01:9877/v1/incidents/i1"
             # One sink hangs, and nobody else waits for it.
             one.driver.unset(3, "lost").write()
-            closed = await one.told(2)
+            closed = await one.notified(2)
             assert (closed["type"], closed["data"]["key"]) == ("incident.closed", f"{host}/i1")
             await one.until(lambda: one.incidents() == [])
             (over,) = one.incidents("?state=closed")
@@ -125,9 +125,9 @@ def test_a_fault_is_an_incident_and_a_signed_notice_and_so_is_its_end(tmp_path: 
             # The kernel itself says it of another device.
             bus = one.driver.values["device.2.pci_bus_id"][4:14].lower()
             one.say(XID.format(bus=bus), KERNEL)
-            said = await one.told(3)
-            assert said["data"]["severity"] == "critical"
-            assert said["data"]["where"].startswith(f"{host} nvidia2")
+            alert = await one.notified(3)
+            assert alert["data"]["severity"] == "critical"
+            assert alert["data"]["where"].startswith(f"{host} nvidia2")
             notices = [json.loads(sent.body)["data"] for sent in one.there.requests]
             assert f"{host}/{forged['id']}" not in [notice["key"] for notice in notices]
 
@@ -139,7 +139,7 @@ def test_a_fault_is_an_incident_and_a_signed_notice_and_so_is_its_end(tmp_path: 
             await one.until(again.ready)
             await one.until(lambda: len(one.incidents()) == 2)
             one.driver.lose(5).write()
-            last = await one.told(before + 1)
+            last = await one.notified(before + 1)
             assert last["data"]["where"].startswith(f"{host} nvidia5")
             assert len(one.there.requests) == before + 1
             assert len(one.incidents()) == 3

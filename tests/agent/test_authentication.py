@@ -194,7 +194,7 @@ def test_right_credentials_under_another_scheme_are_wrong() -> None:
         assert verdict_on(f"{scheme} {encoded}", protection) is Verdict.CHALLENGE
 
 
-def test_only_what_is_configured_is_asked_for() -> None:
+def test_only_what_is_configured_is_required() -> None:
     assert challenges(Protection()) == []
     assert challenges(Protection(tokens=(TOKEN,))) == ['Bearer realm="accelwatch"']
     users = Protection(users={"prometheus": HASH})
@@ -224,10 +224,10 @@ def test_a_certificate_needs_one_of_the_allowed_names(
 
 def test_the_right_certificate_does_not_replace_a_token() -> None:
     protection = Protection(allowed_sans=frozenset({"prometheus"}), tokens=(TOKEN,))
-    asked = [
+    results = [
         authenticate(protection, PasswordChecker(), text, CERTIFICATE) for text in ("", RIGHT_TOKEN)
     ]
-    verdicts = [asyncio.run(one).verdict for one in asked]
+    verdicts = [asyncio.run(one).verdict for one in results]
     assert verdicts == [Verdict.CHALLENGE, Verdict.ADMIT]
 
 

@@ -20,7 +20,7 @@ collect:
 """
 
 
-def test_misspelt_backends_and_keys_are_told_with_their_lines(tmp_path: Path) -> None:
+def test_misspelt_backends_and_keys_are_reported_with_their_lines(tmp_path: Path) -> None:
     assert refusal(tmp_path / "agent.yaml", MISSPELT) == [
         "F:3: collect.options.nvdia: 'nvdia' is not installed; did you mean nvidia?",
         "F:5: collect.options.nvidia.zzz: unknown key;"
@@ -36,7 +36,7 @@ def test_what_is_declared_is_taken(tmp_path: Path) -> None:
     checked(read_settings(file, {}))
 
 
-def test_nothing_is_said_of_a_backend_that_declares_nothing(tmp_path: Path) -> None:
+def test_nothing_is_reported_of_a_backend_that_declares_nothing(tmp_path: Path) -> None:
     file = tmp_path / "agent.yaml"
     file.write_text("collect: {options: {'node.sampler.fakes:Fake': {devices: []}}}")
     checked(read_settings(file, {}))
@@ -106,16 +106,16 @@ def test_a_file_whose_folder_is_not_named_stands_in_the_working_directory(
     assert options == {"replay": {"file": str(tmp_path / "a.yaml")}}
 
 
-def test_a_recording_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_recording_that_is_not_there_is_reported(tmp_path: Path) -> None:
     file = tmp_path / "agent.yaml"
     text = "collect:\n  options:\n    replay:\n      file: "
-    said = "F:4: collect.options.replay.file: "
-    assert refusal(file, f"{text}no.yaml") == [f"{said}{tmp_path}/no.yaml: no such file"]
+    prefix = "F:4: collect.options.replay.file: "
+    assert refusal(file, f"{text}no.yaml") == [f"{prefix}{tmp_path}/no.yaml: no such file"]
     assert refusal(file, f"{text}~nobody-of-this-name/a") == [
-        f"{said}~nobody-of-this-name/a: no such file"
+        f"{prefix}~nobody-of-this-name/a: no such file"
     ]
     (tmp_path / "no.yaml").write_text("")
-    assert refusal(file, f"{text}yes*") == [f"{said}{tmp_path}/yes*: no such file"]
+    assert refusal(file, f"{text}yes*") == [f"{prefix}{tmp_path}/yes*: no such file"]
     for written in ("no.yaml", "no*", ".", "demo"):
         file.write_text(text + written)
         checked(read_settings(file, {}))

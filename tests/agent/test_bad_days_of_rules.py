@@ -66,7 +66,7 @@ HELD: list[int] = []
 
 
 @pytest.mark.parametrize(
-    ("spoil", "said"),
+    ("spoil", "message"),
     [
         (damaged, "it is left as it is"),
         (newer, "it is left as it is"),
@@ -74,8 +74,8 @@ HELD: list[int] = []
         (no_folder, "nothing can be kept here"),
     ],
 )
-def test_a_journal_that_cannot_be_kept_costs_no_incident_and_is_told(
-    tmp_path: Path, spoil: Callable[[Path], None], said: str
+def test_a_journal_that_cannot_be_kept_costs_no_incident_and_is_reported(
+    tmp_path: Path, spoil: Callable[[Path], None], message: str
 ) -> None:
     state = tmp_path / "state"
     state.mkdir()
@@ -88,7 +88,7 @@ def test_a_journal_that_cannot_be_kept_costs_no_incident_and_is_told(
         await judging.tick()
         assert [one.rule for one in judging.open] == ["gpu.lost"]
         (problem,) = judging.problems
-        assert said in problem
+        assert message in problem
         assert "but not kept" in problem
         feed.put(machines.snapshot(machines.view(1)))
         await judging.tick()

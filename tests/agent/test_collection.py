@@ -78,11 +78,11 @@ def test_another_pace_leaves_since_when_devices_are_in_their_state(
             await asyncio.sleep(0.02)
         before = [(one.state, one.state_since) for one in collection.snapshot().devices]
         assert [state for state, _ in before] == [DeviceState.OK, DeviceState.UNRESPONSIVE]
-        told = asyncio.Event()
-        collection.subscribe(told.set)
+        published = asyncio.Event()
+        collection.subscribe(published.set)
         await collection.replace(msgspec.structs.replace(settings, **changed))
-        told.clear()
-        await told.wait()
+        published.clear()
+        await published.wait()
         shown = collection.snapshot()
         assert [(one.state, one.state_since) for one in shown.devices] == before
         assert shown.interval_s == changed.get("interval_s", settings.interval_s)
@@ -91,7 +91,7 @@ def test_another_pace_leaves_since_when_devices_are_in_their_state(
     asyncio.run(asyncio.wait_for(scenario(), 60))
 
 
-def test_a_backend_asked_for_by_name_that_cannot_be_used_is_told(
+def test_a_backend_requested_by_name_that_cannot_be_used_is_reported(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def scenario() -> None:
@@ -109,7 +109,7 @@ def test_a_backend_asked_for_by_name_that_cannot_be_used_is_told(
     assert "set replay's option file" in warning
 
 
-def test_what_is_here_and_cannot_be_read_is_told_unasked(
+def test_what_is_here_and_cannot_be_read_is_reported_unasked(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     backends = tuple(map(machines.unread, ("nvidia", "kernel_log")))

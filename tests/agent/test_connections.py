@@ -216,15 +216,15 @@ def test_stopping_ends_silent_and_streaming_clients(serve: Serve) -> None:
 
 def test_a_scrape_under_way_is_answered_while_stopping(serve: Serve) -> None:
     hashed = bcrypt.hashpw(b"x", bcrypt.gensalt(4)).decode()
-    asked, go_on = threading.Event(), threading.Event()
+    requested, go_on = threading.Event(), threading.Event()
     real = bcrypt.checkpw
 
     def slow(password: bytes, given: bytes) -> bool:
-        asked.set()
+        requested.set()
         go_on.wait(GUARD_S)
         return real(password, given)
 
-    async def begun_to_stop() -> "asyncio.Task[None]":
+    async def start_stopping() -> "asyncio.Task[None]":
         stopping = asyncio.create_task(served.server.stop(GUARD_S))
         await asyncio.sleep(0)
         return stopping
@@ -235,8 +235,8 @@ def test_a_scrape_under_way_is_answered_while_stopping(serve: Serve) -> None:
         client.sendall(
             b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Basic YTp4\r\n\r\n"
         )
-        assert asked.wait(GUARD_S)
-        stopping = served.run(begun_to_stop())
+        assert requested.wait(GUARD_S)
+        stopping = served.run(start_stopping())
         go_on.set()
         answer = b""
         while chunk := client.recv(65536):

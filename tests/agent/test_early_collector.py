@@ -66,7 +66,7 @@ def opened_by(pid: int) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("words", "begun"),
+    ("words", "started"),
     [
         (["agent"], True),
         (["agent", "--interval", "1s"], True),
@@ -76,8 +76,8 @@ def opened_by(pid: int) -> list[str]:
         (["config", "agent"], False),
     ],
 )
-def test_it_is_begun_before_the_command_line_is_read(
-    words: list[str], begun: bool, monkeypatch: pytest.MonkeyPatch
+def test_it_is_started_before_the_command_line_is_read(
+    words: list[str], started: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kinds: list[bool] = []
     monkeypatch.setattr(sys, "argv", ["accelwatch", *words])
@@ -87,10 +87,10 @@ def test_it_is_begun_before_the_command_line_is_read(
     monkeypatch.setattr("accelwatch.system.daemon.memory.use_single_arena", lambda: None)
     monkeypatch.setattr(early, "start", lambda *, lasting=False: kinds.append(lasting))
     main()
-    assert kinds == [True] * begun
+    assert kinds == [True] * started
 
 
-def test_a_shell_that_asks_for_completion_begins_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_shell_that_completes_starts_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("_ACCELWATCH_COMPLETE", "complete_bash")
     monkeypatch.setattr(early, "start", pytest.fail)
     monkeypatch.setattr(sys, "argv", ["accelwatch", "agent"])
@@ -146,7 +146,7 @@ def test_it_ends_with_an_agent_that_is_killed(start: Start) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--config.file=/nonexistent/agent.yaml"], "cannot be read"),
         (["--interval=nonsense"], "--interval"),
@@ -154,7 +154,9 @@ def test_it_ends_with_an_agent_that_is_killed(start: Start) -> None:
         (["--web.listen-address=127.0.0.1:0", "--web.unix-socket=/nonexistent/s"], "cannot listen"),
     ],
 )
-def test_a_mistake_ends_both_and_is_told_once(tmp_path: Path, words: list[str], said: str) -> None:
+def test_a_mistake_ends_both_and_is_reported_once(
+    tmp_path: Path, words: list[str], message: str
+) -> None:
     run = subprocess.run(
         [sys.executable, "-m", "accelwatch", "agent", f"--state-dir={tmp_path}", *words],
         capture_output=True,  # until nobody holds them any more
@@ -163,7 +165,7 @@ def test_a_mistake_ends_both_and_is_told_once(tmp_path: Path, words: list[str], 
         check=False,
     )
     assert run.returncode in (1, 2)
-    assert run.stderr.count(said) == 1
+    assert run.stderr.count(message) == 1
     assert run.stdout == ""
 
 

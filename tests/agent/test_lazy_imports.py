@@ -18,7 +18,7 @@ NEEDLESS = (
 )
 
 
-def test_a_running_agent_asks_nobody_and_loads_nothing_for_it(tmp_path: Path) -> None:
+def test_a_running_agent_resolves_no_user_and_loads_nothing_for_it(tmp_path: Path) -> None:
     scenario = NvmlScenario.of(tmp_path / "s.scenario", "h100x8")
     scenario.write()
     environ = {**scenario.environment(), "PYTHONPROFILEIMPORTTIME": "1"}

@@ -12,23 +12,23 @@ class Library:
     """A C library that notes what it is asked."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[int, ...]] = []
+        self.calls: list[tuple[int, ...]] = []
 
     def mallopt(self, option: int, value: int) -> int:
-        self.asked.append((option, value))
+        self.calls.append((option, value))
         return 1
 
     def malloc_trim(self, pad: int) -> int:
-        self.asked.append((pad,))
+        self.calls.append((pad,))
         return 1
 
 
-def test_glibc_is_asked_for_one_arena_and_for_what_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_glibc_keeps_one_arena_and_returns_what_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
     library = Library()
     monkeypatch.setattr(ctypes, "CDLL", lambda _: library)
     use_single_arena()
     give_back()
-    assert library.asked == [(-8, 1), (0,)]
+    assert library.calls == [(-8, 1), (0,)]
 
 
 @pytest.mark.parametrize("ask", [use_single_arena, give_back])

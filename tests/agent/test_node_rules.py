@@ -86,24 +86,24 @@ class Node:
         return self.judge.tick(machines.snapshot(*views, **{"time": time, **changes}), self.at)
 
     def fired(self, *views: DeviceView, **changes: object) -> list[str]:
-        told = self.see(*views, **changes)
-        return [str(one.entity) for one in told if one.transition is Transition.FIRED]
+        transitions = self.see(*views, **changes)
+        return [str(one.entity) for one in transitions if one.transition is Transition.FIRED]
 
 
 def test_an_event_fires_until_a_boot_which_a_restart_of_the_agent_is_not(tmp_path: Path) -> None:
     rule = 'id: xid, title: x, when: \'event("xid", code == 79, until="boot")\''
-    device, began = machines.view(1), machines.NOW + 101.0
+    device, fault_time = machines.view(1), machines.NOW + 101.0
 
     def restarted(later_s: float) -> Node:
         node = Node(tmp_path, rule)
         node.at += later_s
         return node
 
-    events = (xid(began - 900.0),)
-    assert restarted(0.0).fired(device, events=events, boot_time=began - 9000.0)
-    assert restarted(2400.0).fired(device, events=events, boot_time=began - 9000.0)
-    assert restarted(0.0).fired(device, events=events, boot_time=began - 1000.0)
-    assert not restarted(0.0).fired(device, events=events, boot_time=began - 300.0)
+    events = (xid(fault_time - 900.0),)
+    assert restarted(0.0).fired(device, events=events, boot_time=fault_time - 9000.0)
+    assert restarted(2400.0).fired(device, events=events, boot_time=fault_time - 9000.0)
+    assert restarted(0.0).fired(device, events=events, boot_time=fault_time - 1000.0)
+    assert not restarted(0.0).fired(device, events=events, boot_time=fault_time - 300.0)
     assert not restarted(0.0).fired(device, events=events)
 
 
@@ -166,8 +166,8 @@ def test_a_series_that_was_reported_before_the_rules_changed_is_not_forgotten(
     other = 'id: other, title: t, when: "power_watts > 9000"'
     node.judge = NodeRuleEvaluator(load([rules_file(tmp_path, silent, other)]).rules, 1.0)
     node.judge.adopt(before)
-    told = [node.fired(unpowered(0)) for _ in range(4)]
-    assert [bool(some) for some in told].count(True) == 1
+    firings = [node.fired(unpowered(0)) for _ in range(4)]
+    assert [bool(some) for some in firings].count(True) == 1
 
 
 def test_a_rule_of_the_node_folds_over_its_devices(tmp_path: Path) -> None:
@@ -208,7 +208,7 @@ def test_what_the_host_and_the_owners_say(tmp_path: Path) -> None:
     assert fired == ["n01", f"n01 {machines.device(1).id}"]
 
 
-def test_an_event_is_heard_once_its_device_is_known(tmp_path: Path) -> None:
+def test_an_event_counts_once_its_device_is_known(tmp_path: Path) -> None:
     node = Node(tmp_path, 'id: xid, title: t, when: "event(\\"xid\\", within=\\"1m\\")"')
     unplaced = xid(machines.NOW + 100, device_id="", subject="0000:3b:00.0")
     assert node.fired(events=(unplaced,)) == []
@@ -268,7 +268,7 @@ class Site:
         self.file.write_text(LOST, encoding="utf-8")
         self.clock = ManualClock()
         self.feed = FakeFeed(self.snapshot())
-        self.heard: list[Incident] = []
+        self.received: list[Incident] = []
 
     def snapshot(self, *views: DeviceView, **changes: object) -> Snapshot:
         return machines.snapshot(*views, **{"time": self.clock.wall(), **changes})
@@ -276,7 +276,7 @@ class Site:
     def runner(self, **settings: float) -> RuleRunner:
         rules = RuleSettings(files=(str(self.file),), interval_s=60.0, **settings)  # type: ignore[arg-type]
         evaluator = NodeEvaluator(self.feed, self.clock, 60.0)
-        return RuleRunner(evaluator, rules, self.folder, self.heard.extend)
+        return RuleRunner(evaluator, rules, self.folder, self.received.extend)
 
     async def tick(self, runner: RuleRunner, *views: DeviceView, **changes: object) -> None:
         self.clock.advance(1.0)
@@ -331,14 +331,14 @@ def test_a_lost_device_is_an_incident_until_it_is_back(site: Site) -> None:
         await site.tick(runner, machines.view(0), machines.view(1))
         assert runner.open == []
         assert [one.id for one in runner.closed] == [incident.id]
-        assert [one.is_open for one in site.heard] == [True, False]
+        assert [one.is_open for one in site.received] == [True, False]
         await runner.stop()
 
     play(scenario)
 
 
 @pytest.mark.parametrize(("hold", "opened"), [("0", 1), ("5m", 0)])
-def test_a_rule_that_has_begun_and_cannot_see_is_told_fired_or_not(
+def test_a_rule_that_is_pending_and_cannot_see_is_reported_fired_or_not(
     site: Site, hold: str, opened: int
 ) -> None:
     rules_file(
@@ -409,7 +409,7 @@ def test_old_news_opens_nothing(site: Site) -> None:
     play(scenario)
 
 
-def test_changed_files_are_taken_up_and_broken_ones_told_once(
+def test_changed_files_are_taken_up_and_broken_ones_reported_once(
     site: Site, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def scenario() -> None:
@@ -439,7 +439,7 @@ def test_changed_files_are_taken_up_and_broken_ones_told_once(
     play(scenario)
 
 
-def test_a_spell_goes_on_over_a_change_of_other_rules(site: Site) -> None:
+def test_an_episode_goes_on_over_a_change_of_other_rules(site: Site) -> None:
     async def scenario() -> None:
         runner = site.runner()
         await runner.start()
@@ -448,7 +448,7 @@ def test_a_spell_goes_on_over_a_change_of_other_rules(site: Site) -> None:
         site.file.write_text(LOST + more, encoding="utf-8")
         await runner.reload_changed_files()
         await site.tick(runner, machines.view(0), machines.lost_view(1))
-        assert len(site.heard) == 1
+        assert len(site.received) == 1
         await runner.stop()
 
     play(scenario)
@@ -568,7 +568,7 @@ def test_a_state_or_an_event_is_judged_before_the_interval_is_over(tmp_path: Pat
     play(scenario)
 
 
-def test_what_rests_on_an_event_is_not_over_because_nobody_tells_it_again(site: Site) -> None:
+def test_what_rests_on_an_event_is_not_over_because_nobody_reports_it_again(site: Site) -> None:
     when = 'event(\\"xid\\", code == 79, within=\\"10m\\")'
     rules_file(site.folder, f'id: xid, title: t, when: "{when}"')
 
@@ -603,12 +603,12 @@ def test_explain_says_why_the_node_has_no_value(site: Site) -> None:
         runner = site.runner()
         await runner.start()
         await site.tick(runner, machines.lost_view(1))
-        told = {
+        reasons = {
             one.text: one.reason for one in runner.rule_states.explain("hot", "nvidia1").components
         }
-        assert told["power_watts"] == "power_watts has no value: lost (the device is gone)"
+        assert reasons["power_watts"] == "power_watts has no value: lost (the device is gone)"
         why = "host_blocked_processes has no value: the host is not read"
-        assert told["host_blocked_processes"] == why
+        assert reasons["host_blocked_processes"] == why
         await site.tick(runner, machines.view(1))
         parts = {one.text: one for one in runner.rule_states.explain("hot", "nvidia1").components}
         assert parts["power_watts"].shown.endswith(" W")

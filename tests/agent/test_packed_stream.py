@@ -27,7 +27,7 @@ HUBS = f"{PACKED}, {MSGPACK};q=0.9"
         ("", (*OFFERED, PACKED), NDJSON),
     ],
 )
-def test_only_who_asks_for_packed_values_gets_them(
+def test_only_who_requests_packed_values_gets_them(
     accept: str, offered: tuple[str, ...], chosen: str
 ) -> None:
     assert choose(accept, offered) == chosen
@@ -39,8 +39,8 @@ def test_the_hello_says_so_and_the_values_are_the_same() -> None:
     assert isinstance(plain, Tick)
     reader = FrameReader(1 << 20)
     sent = b"".join(framed(packed(one), PACKED) for one in messages)
-    told = [message for message, _ in reader.feed(sent)]
-    hello, tick = told[0], told[-1]
+    read_back = [message for message, _ in reader.feed(sent)]
+    hello, tick = read_back[0], read_back[-1]
     assert isinstance(hello, Hello)
     assert isinstance(tick, RawTick)
     assert hello.values == FORM

@@ -203,7 +203,7 @@ def test_series_of_an_exposition_are_counted_truly(serve: Serve) -> None:
     assert count == len(samples)
 
 
-def test_a_fault_inside_is_not_told(serve: Serve, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_fault_inside_is_not_reported(serve: Serve, caplog: pytest.LogCaptureFixture) -> None:
     served = serve()
     served.feed.fault = RuntimeError("/secret/path")
     answer = served.get("/v1/snapshot")
@@ -236,8 +236,8 @@ def test_oversized_and_damaged_requests(
     assert b"Traceback" not in answer
     assert b".py" not in answer
     assert len(answer) < 1000
-    said = answer.split(b"\r\n\r\n")[1]
-    assert said == b"bad request\n" or b"more than 65536 bytes or no Content-Length" in said
+    body = answer.split(b"\r\n\r\n")[1]
+    assert body == b"bad request\n" or b"more than 65536 bytes or no Content-Length" in body
     assert served.get("/-/healthy").status == 200
     assert caplog.records == []
 

@@ -113,12 +113,12 @@ def test_what_waits_when_it_closes_is_not_checked_any_more(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(passwords, "_THREADS", 1)
-    begun, go_on = threading.Event(), threading.Event()
+    started, go_on = threading.Event(), threading.Event()
     others, checked = workers(), list[bytes]()
 
     def checkpw(password: bytes, hashed: bytes) -> bool:
         checked.append(password)
-        begun.set()
+        started.set()
         go_on.wait(GUARD_S)
         return False
 
@@ -130,7 +130,7 @@ def test_what_waits_when_it_closes_is_not_checked_any_more(
             asyncio.ensure_future(checker.check({"a": HASH}, "a", str(number)))
             for number in range(passwords._WAITING)
         ]
-        await loop.run_in_executor(None, begun.wait, GUARD_S)
+        await loop.run_in_executor(None, started.wait, GUARD_S)
         (worker,) = workers() - others
         checker.close()
         go_on.set()
@@ -154,7 +154,7 @@ def test_it_can_be_used_again_after_it_was_closed() -> None:
     with_checker(scenario)
 
 
-def test_too_many_that_wait_are_said_to(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_that_wait_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(passwords, "_THREADS", 0)
     monkeypatch.setattr(passwords, "_WAITING", 1)
 

@@ -21,15 +21,15 @@ BOMB = zlib.compress(bytes(8 << 20), 9)
 @pytest.fixture
 def inflated(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """An entry for each time that the server would have begun to inflate something."""
-    begun: list[int] = []
+    inflations: list[int] = []
     real = zlib.decompressobj
 
     def counting(wbits: int = zlib.MAX_WBITS) -> object:
-        begun.append(wbits)
+        inflations.append(wbits)
         return real(wbits)
 
     monkeypatch.setattr(zlib, "decompressobj", counting)
-    return begun
+    return inflations
 
 
 def chunked(body: bytes) -> bytes:
@@ -103,7 +103,7 @@ def test_a_large_or_endless_body_is_refused_before_credentials(
     assert exchange(served, words).startswith(b"HTTP/1.1 413 ")
 
 
-def test_nobody_is_told_to_go_on_with_a_body(serve: Serve) -> None:
+def test_nobody_is_invited_to_send_a_body(serve: Serve) -> None:
     served = serve()
     head = ("Expect: 100-continue", "Content-Encoding: deflate", "Content-Length: 6000000")
     with served.connect() as client:
@@ -135,7 +135,9 @@ def test_a_bad_request_leaves_no_traceback(
     assert len(caplog.records) <= 1
 
 
-def test_a_fault_of_ours_is_told_once_and_then_counted(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_fault_of_ours_is_reported_once_and_then_counted(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     clock = ManualClock()
     failures = FailureLog(logging.getLogger("test"), clock)
     for _ in range(1000):

@@ -53,19 +53,19 @@ def test_a_fault_of_the_driver_is_an_incident(agent: AgentProcess, driver: NvmlS
     agent.wait_for(lambda: titles() == ["nvidia3: GPU has fallen off the bus"])
     firing = 'accel_rule_firing{rule="gpu.lost",severity="critical"} 1'
     agent.wait_for(lambda: firing in agent.get("/metrics"))
-    told = accelwatch("incidents", "--agent", agent.address, environ={})
-    assert "\ni1  critical  20" in told.stdout
-    told = accelwatch("incidents", "i1", "--agent", f"http://{agent.address}", environ={})
-    assert "evidence   state is lost" in told.stdout
-    told = accelwatch(
+    result = accelwatch("incidents", "--agent", agent.address, environ={})
+    assert "\ni1  critical  20" in result.stdout
+    result = accelwatch("incidents", "i1", "--agent", f"http://{agent.address}", environ={})
+    assert "evidence   state is lost" in result.stdout
+    result = accelwatch(
         "rules", "explain", "gpu.lost", "nvidia3", "--agent", agent.address, environ={}
     )
-    assert ": firing" in told.stdout
+    assert ": firing" in result.stdout
 
     quiet = ("rule=gpu.lost", "--for", "1h", "--reason", "swap", "--agent", agent.address)
     assert accelwatch("silence", "add", *quiet, environ={}).stdout.startswith("s2  in force")
-    told = accelwatch("incidents", "--agent", agent.address, environ={})
-    assert told.stdout.endswith("(muted by silence s2: swap)\n")
+    result = accelwatch("incidents", "--agent", agent.address, environ={})
+    assert result.stdout.endswith("(muted by silence s2: swap)\n")
 
     # Broken rules change nothing; mended ones are taken up with the same signal.
     (agent.folder / "rules.yaml").write_text("version: 1\nrules: [{id: a, title: t, when: 'x'}]")

@@ -65,7 +65,7 @@ def test_where_counters_persist(tmp_path: Path, caplog: pytest.LogCaptureFixture
     assert "counters start at zero" in caplog.text
 
 
-def test_every_part_is_told_its_settings(tmp_path: Path) -> None:
+def test_every_part_gets_its_settings(tmp_path: Path) -> None:
     file = tmp_path / "agent.yaml"
     file.write_text(
         """

@@ -84,11 +84,11 @@ def test_mistakes_in_a_file_that_is_named_have_their_own_lines(tmp_path: Path) -
     lines = refusal(
         tmp_path / "agent.yaml", "rules: {files: rules.yaml}\nweb: {config_file: web.yml}"
     )
-    places = [line.partition(": ")[0] for line in lines]
-    assert places == [f"{rules}:2", f"{rules}:3", f"{web}:1", f"{web}:2"]
+    locations = [line.partition(": ")[0] for line in lines]
+    assert locations == [f"{rules}:2", f"{rules}:3", f"{web}:1", f"{web}:2"]
 
 
-def test_an_address_that_is_open_to_all_is_told_where_it_was_given(tmp_path: Path) -> None:
+def test_an_address_that_is_open_to_all_is_reported_where_it_was_given(tmp_path: Path) -> None:
     (line,) = refusal(tmp_path / "agent.yaml", 'web:\n  listen_address: "0.0.0.0:1"\n')
     assert line.startswith("F:2: web.listen_address: other machines can reach 0.0.0.0:1")
     with pytest.raises(ConfigError, match=r"^ACCELWATCH_WEB_LISTEN_ADDRESS: web\.listen_address: "):

@@ -92,7 +92,7 @@ def test_a_client_follows_the_store(serve: Serve, accept: str) -> None:
         lines.close()
 
 
-def test_json_lines_when_nothing_is_asked_for(serve: Serve) -> None:
+def test_json_lines_when_nothing_is_requested(serve: Serve) -> None:
     client, lines = ask(serve(), "*/*")
     with client:
         assert b"Content-Type: application/x-ndjson" in lines.headers

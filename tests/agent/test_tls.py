@@ -45,7 +45,7 @@ def test_tls_with_password(serve: Serve, authority: Any, tls: Callable[..., Path
         served.get(headers=RIGHT)
 
 
-def test_an_agent_that_began_without_tls_loads_it_when_it_is_configured(
+def test_an_agent_that_started_without_tls_loads_it_when_it_is_configured(
     authority: Any, tls: Callable[..., Path], tmp_path: Path
 ) -> None:
     """ssl is loaded by its first use, after asyncio was imported without it."""
@@ -110,5 +110,5 @@ def test_without_a_certificate_its_names_are_not_judged_but_the_rest_is() -> Non
         return (await authenticate(protection, PasswordChecker(), "", None)).verdict
 
     assert asyncio.run(verdict(Protection(allowed_sans=sans))) is Verdict.ADMIT
-    asked = Protection(allowed_sans=sans, tokens=("t" * 32,))
-    assert asyncio.run(verdict(asked)) is Verdict.CHALLENGE
+    required = Protection(allowed_sans=sans, tokens=("t" * 32,))
+    assert asyncio.run(verdict(required)) is Verdict.CHALLENGE

@@ -7,7 +7,7 @@ from accelwatch.agent.rules.wake import Wake
 _LONG_S = 3600.0
 
 
-def test_it_is_over_when_its_moment_has_come() -> None:
+def test_it_is_over_when_its_time_has_come() -> None:
     async def waited() -> None:
         now = asyncio.get_running_loop().time()
         wake = Wake(now)

@@ -130,11 +130,11 @@ def test_a_bad_web_configuration_says_where_and_what(
     with pytest.raises(ConfigError) as caught:
         load_protection(path)
     expected = message.replace("F:", f"{path}:").replace("D/", f"{tmp_path}/")
-    said = str(caught.value)
+    error_text = str(caught.value)
     if "did you mean X?" in expected:
-        said, expected = said.partition("; ")[0], expected.partition("; ")[0]
-    assert said == expected
-    assert "secret" not in said
+        error_text, expected = error_text.partition("; ")[0], expected.partition("; ")[0]
+    assert error_text == expected
+    assert "secret" not in error_text
 
 
 def test_a_key_that_does_not_fit_is_refused(authority: Any, tls: Callable[..., Path]) -> None:
@@ -184,7 +184,7 @@ def test_a_certificate_that_may_be_given_turns_nobody_away(tls: Callable[..., Pa
     assert (found.client_certificates, found.authenticates) == (False, False)
 
 
-def test_an_empty_file_asks_for_nothing(tmp_path: Path) -> None:
+def test_an_empty_file_changes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "web.yml"
     path.write_text("")
     found = load_protection(path)

@@ -117,9 +117,9 @@ def replace(path: Path, text: str) -> None:
     new.replace(path)
 
 
-@pytest.mark.parametrize(("text", "told"), _CUT)
+@pytest.mark.parametrize(("text", "message"), _CUT)
 def test_no_reload_takes_a_protection_away(
-    authority: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture, text: str, told: str
+    authority: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture, text: str, message: str
 ) -> None:
     authority.issue("server")
     path = authority.folder / "web.yml"
@@ -145,7 +145,7 @@ def test_no_reload_takes_a_protection_away(
         asyncio.run(asyncio.wait_for(main(), GUARD_S))
     (record,) = caplog.records
     assert str(path) in record.getMessage()
-    assert told in record.getMessage()
+    assert message in record.getMessage()
     assert "restart to serve without" in record.getMessage()
 
 
@@ -188,20 +188,20 @@ def test_a_refused_file_stays_refused_when_it_is_touched(
     assert len(caplog.records) == 2
 
 
-@pytest.mark.parametrize("said", ["", "http_server_config: {http2: true}\n"])
-def test_an_empty_file_is_none_only_before_there_was_one(tmp_path: Path, said: str) -> None:
+@pytest.mark.parametrize("content", ["", "http_server_config: {http2: true}\n"])
+def test_an_empty_file_is_none_only_before_there_was_one(tmp_path: Path, content: str) -> None:
     path = tmp_path / "web.yml"
-    path.write_text(said)
+    path.write_text(content)
     before = load_protection(path)
     path.write_text("")
-    if said:
+    if content:
         with pytest.raises(ConfigError, match="the file is empty"):
             check_kept(before, load_protection(path))
     else:
         check_kept(before, load_protection(path))
 
 
-def test_other_credentials_may_take_the_place_of_those_before() -> None:
+def test_other_credentials_may_replace_those_before() -> None:
     check_kept(Protection(users={"a": HASH}), Protection(tokens=(TOKEN,)))
     check_kept(Protection(tokens=(TOKEN,)), Protection(users={"a": HASH}))
 

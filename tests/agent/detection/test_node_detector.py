@@ -149,7 +149,7 @@ def test_it_looks_every_15_seconds_and_no_more_often_than_rules_are_evaluated(
     assert {frame.interval_s for frame in seen} == {max(INTERVAL_S, pace_s)}
 
 
-def test_one_that_fails_begins_anew(
+def test_one_that_fails_starts_over(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     detector, node = NodeDetector(), WorkingNode()
@@ -200,7 +200,7 @@ def test_what_is_known_of_a_device_ends_with_the_boot_of_its_node(tmp_path: Path
     assert not is_found_after_restart(tmp_path, boots=True)
 
 
-def test_without_its_file_a_detector_begins_anew(tmp_path: Path) -> None:
+def test_without_its_file_a_detector_starts_over(tmp_path: Path) -> None:
     assert not is_found_after_restart(tmp_path, keeps=False)
 
 
@@ -343,7 +343,7 @@ def loaded_with(files: str) -> list[str]:
     return run.stdout.splitlines()
 
 
-def test_nothing_is_loaded_where_no_rule_asks_for_it() -> None:
+def test_nothing_is_loaded_where_no_rule_needs_it() -> None:
     assert loaded_with("pack_file('nvidia'), pack_file('host')") == ["[]", "[]"]
 
 

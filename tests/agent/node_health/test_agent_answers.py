@@ -76,8 +76,8 @@ def test_the_socket_follows_the_configuration(agent: AgentProcess, tmp_path: Pat
 def test_the_real_client_takes_our_word(
     agent: AgentProcess, driver: NvmlScenario, tmp_path: Path
 ) -> None:
-    def said() -> str:
-        asked = subprocess.run(
+    def output() -> str:
+        completed = subprocess.run(
             [sys.executable, "-c", ASK, str(tmp_path / "health.sock")],
             env={**os.environ, "PYTHONPATH": str(CLIENT)},
             capture_output=True,
@@ -85,11 +85,11 @@ def test_the_real_client_takes_our_word(
             timeout=120,
             check=True,
         )
-        return asked.stdout
+        return completed.stdout
 
     agent.wait_for(agent.ready)
-    assert said().splitlines()[-1] == "True"
+    assert output().splitlines()[-1] == "True"
     driver.lose(3).write()
     agent.wait_for(lambda: not succeeds(tmp_path / "health.sock"))
-    assert said().splitlines()[-1] == "False"
-    assert "nvidia3: the GPU has fallen off the bus" in said()
+    assert output().splitlines()[-1] == "False"
+    assert "nvidia3: the GPU has fallen off the bus" in output()

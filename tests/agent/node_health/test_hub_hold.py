@@ -30,7 +30,7 @@ def text(body: bytes) -> Callable[[web.BaseRequest], Awaitable[web.StreamRespons
     return answer
 
 
-def asked(
+def hub_after(
     script: Callable[[ScriptedApi, ManualClock, HubHold], Awaitable[None]],
     host: str = "n01",
     **settings: str,
@@ -51,12 +51,12 @@ def asked(
 
 
 @pytest.mark.parametrize("host", ["n01", "N01.cluster", "n01.example.net"])
-def test_a_held_node_is_told_why(host: str) -> None:
+def test_a_held_node_gets_the_reason(host: str) -> None:
     async def script(hub: ScriptedApi, _clock: ManualClock, hold: HubHold) -> None:
         hub.script = [answered(200, HELD)]
         assert await hold.failures() == ("held by the hub: held for incident i7",)
 
-    hub = asked(script, host)
+    hub = hub_after(script, host)
     assert (hub.received[0].path, hub.received[0].query) == ("/v1/avoid", {"reason": "quarantined"})
 
 
@@ -66,7 +66,7 @@ def test_the_scheduler_may_have_another_name_for_it() -> None:
         hub.script = [answered(200, {"nodes": [row]})]
         assert await hold.failures() == ("held by the hub: held",)
 
-    asked(script)
+    hub_after(script)
 
 
 def test_another_node_is_not_concerned() -> None:
@@ -74,7 +74,7 @@ def test_another_node_is_not_concerned() -> None:
         hub.script = [answered(200, HELD)]
         assert await hold.failures() == ()
 
-    asked(script, "n03")
+    hub_after(script, "n03")
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_a_hub_that_cannot_say_holds_nobody(
         assert await hold.failures() == ()
 
     with caplog.at_level(logging.WARNING):
-        asked(script)
+        hub_after(script)
     # Once, however often it is asked.
     assert [reason in record.getMessage() for record in caplog.records] == [True]
 
@@ -117,7 +117,7 @@ def test_many_who_ask_are_one_request() -> None:
         await hold.failures()
         assert len(hub.received) == 2
 
-    asked(script)
+    hub_after(script)
 
 
 def test_who_gives_up_waiting_does_not_end_it_for_the_others() -> None:
@@ -138,7 +138,7 @@ def test_who_gives_up_waiting_does_not_end_it_for_the_others() -> None:
         released.set()
         assert await patient == ("held by the hub: held for incident i7",)
 
-    asked(script)
+    hub_after(script)
 
 
 def test_the_token_comes_from_its_file(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_the_token_comes_from_its_file(tmp_path: Path) -> None:
         hub.script = [answered(200, HELD)]
         assert await hold.failures()
 
-    hub = asked(script, hub_token_file=str(tmp_path / "token"))
+    hub = hub_after(script, hub_token_file=str(tmp_path / "token"))
     assert hub.received[0].headers["Authorization"] == "Bearer s3cret-token"
 
 
@@ -164,6 +164,6 @@ def test_a_token_that_others_may_read_or_write_is_not_used(
         hub.script = [answered(200, HELD)]
         assert await hold.failures() == ()
 
-    hub = asked(script, hub_token_file=str(tmp_path / "token"))
+    hub = hub_after(script, hub_token_file=str(tmp_path / "token"))
     assert hub.received == []
     assert "s3cret" not in caplog.text

@@ -65,7 +65,7 @@ def test_a_healthy_node_succeeds(tmp_path: Path) -> None:
     asyncio.run(script())
 
 
-def test_what_failed_is_told(tmp_path: Path) -> None:
+def test_what_failed_is_reported(tmp_path: Path) -> None:
     async def script() -> None:
         async with serving(tmp_path / "s", two_failed):
             answer = await answer_of(tmp_path / "s")
@@ -223,7 +223,9 @@ async def answers(path: Path) -> bool:
 
 
 @pytest.mark.parametrize("speaks", [False, True])
-def test_a_client_that_never_asks_is_closed_after_a_while(tmp_path: Path, speaks: bool) -> None:
+def test_a_client_that_sends_no_request_is_closed_after_a_while(
+    tmp_path: Path, speaks: bool
+) -> None:
     limits = ConnectionLimits(
         handshake_s=600.0 if speaks else 0.2, idle_s=0.2 if speaks else 600.0, age_s=600.0
     )

@@ -49,7 +49,7 @@ def test_without_one_the_list_says_who_keeps_it(
 
 
 @pytest.mark.parametrize("words", [("list",), ("list", "--json"), ("show",), ("export",)])
-def test_an_empty_one_is_told_with_its_folder(
+def test_an_empty_one_is_reported_with_its_folder(
     capfdbinary: pytest.CaptureFixture[bytes], tmp_path: Path, words: tuple[str, ...]
 ) -> None:
     folder = tmp_path / "state" / "blackbox"
@@ -58,8 +58,8 @@ def test_an_empty_one_is_told_with_its_folder(
     assert code == 1
     assert f"nothing is frozen and the ring is empty in {folder}; an agent or dashboard" in err
     if "--json" in words:
-        told = json.loads(out)
-        assert (told["frozen"], told["rings"][0]["folder"]) == ([], str(folder))
+        document = json.loads(out)
+        assert (document["frozen"], document["rings"][0]["folder"]) == ([], str(folder))
     else:
         assert out == ""
 
@@ -137,7 +137,7 @@ def test_a_folder_that_may_not_be_read_is_a_matter_of_permission(
         assert f"{box}: Permission denied" in err
 
 
-def test_one_that_may_not_be_read_is_told_beside_one_that_may(
+def test_one_that_may_not_be_read_is_reported_beside_one_that_may(
     box: Path,
     capfdbinary: pytest.CaptureFixture[bytes],
     monkeypatch: pytest.MonkeyPatch,
@@ -175,13 +175,13 @@ def test_as_json_there_is_a_value_a_time(
     box: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     _, out, _ = run(capfdbinary, "show", "1", "--json")
-    moment = json.loads(out)
-    assert moment["time"] == "2027-01-15T08:01:40.000Z"
-    assert moment["device_id"] == machines.device(1).id
-    device = moment["devices"][0]
-    assert len(device["states"]) == len(device["power_watts"]) == len(moment["times"])
+    excerpt = json.loads(out)
+    assert excerpt["time"] == "2027-01-15T08:01:40.000Z"
+    assert excerpt["device_id"] == machines.device(1).id
+    device = excerpt["devices"][0]
+    assert len(device["states"]) == len(device["power_watts"]) == len(excerpt["times"])
     assert device["power_watts"][-1] is None
-    assert moment["marks"][0]["code"] == "lost"
+    assert excerpt["marks"][0]["code"] == "lost"
 
 
 def test_now_is_the_ring(box: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
@@ -191,7 +191,7 @@ def test_now_is_the_ring(box: Path, capfdbinary: pytest.CaptureFixture[bytes]) -
 
 
 @pytest.mark.parametrize(("which", "code"), [("7", 4), ("0", 4), ("nothing.zst", 2)])
-def test_what_is_not_there_is_told_with_what_is(
+def test_what_is_not_there_is_reported_with_what_is(
     box: Path, capfdbinary: pytest.CaptureFixture[bytes], which: str, code: int
 ) -> None:
     given, out, err = run(capfdbinary, "show", which)
@@ -261,7 +261,7 @@ def test_a_dash_is_standard_output(
         assert users == ({None} if redact else {"trainer"})
 
 
-def test_a_file_called_dash_can_be_asked_for(
+def test_a_file_called_dash_can_be_requested(
     box: Path,
     capfdbinary: pytest.CaptureFixture[bytes],
     monkeypatch: pytest.MonkeyPatch,
@@ -294,7 +294,7 @@ def test_what_holds_no_document_is_not_exported(
 @pytest.mark.parametrize(
     ("which", "words"), [("1", ("--redact",)), ("now", ()), ("now", ("--redact",))]
 )
-def test_what_is_behind_damage_is_exported_and_the_loss_told(
+def test_what_is_behind_damage_is_exported_and_the_loss_reported(
     box: Path,
     capfdbinary: pytest.CaptureFixture[bytes],
     tmp_path: Path,
@@ -311,12 +311,12 @@ def test_what_is_behind_damage_is_exported_and_the_loss_told(
     block = content.index(b"\x28\xb5\x2f\xfd", 4) if which == "1" else 0
     content[block + 2000] ^= 0xFF
     path.write_bytes(content)
-    told = []
+    errors = []
     for output in (str(tmp_path / "send.ndjson.zst"), "-"):
         assert dispatch(["blackbox", "export", which, "-o", output, *words]) == 0
         out, err = capfdbinary.readouterr()
-        told.append(err.decode().splitlines()[0])
-    assert told[0] == told[1]
+        errors.append(err.decode().splitlines()[0])
+    assert errors[0] == errors[1]
     (tmp_path / "sent.ndjson.zst").write_bytes(out)
     for name in ("send", "sent"):
         with Recording.open(tmp_path / f"{name}.ndjson.zst") as recording:
@@ -327,7 +327,7 @@ def test_what_is_behind_damage_is_exported_and_the_loss_told(
         assert (kept[0], kept[-1]) == (times[0], times[-1])
         assert set(kept) < set(times)
         lost = len(times) - len(kept)
-        assert told[0].endswith(
+        assert errors[0].endswith(
             f"is damaged; the copy has what can be read of it: {lost} documents are lost, "
             "bytes are damaged in 1 places"
         )

@@ -29,14 +29,14 @@ XID = ErrorEvent(
 
 
 def process(index: int, pid: int, **changes: object) -> Process:
-    told = Process(
+    named = Process(
         device_id=machines.device(index).id,
         pid=pid,
         start_time=NOW - 60,
         user="anna",
         command="python3",
     )
-    return msgspec.structs.replace(told, **changes)
+    return msgspec.structs.replace(named, **changes)
 
 
 def view(index: int, second: int, *processes: Process, power: float = 500.0) -> DeviceView:
@@ -71,14 +71,14 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def moment(file: Path) -> Excerpt:
+def excerpt(file: Path) -> Excerpt:
     return read_excerpt(file, before_s=600, after_s=600)
 
 
-def test_the_device_that_it_is_about_is_first(moment: Excerpt) -> None:
-    assert [track.name for track in moment.tracks] == ["nvidia1", "nvidia0"]
-    assert moment.at == NOW + 60
-    assert len(moment.times) == 120
+def test_the_device_that_it_is_about_is_first(excerpt: Excerpt) -> None:
+    assert [track.name for track in excerpt.tracks] == ["nvidia1", "nvidia0"]
+    assert excerpt.at == NOW + 60
+    assert len(excerpt.times) == 120
 
 
 def first_seconds(path: Path, *states: tuple[DeviceState, Absence | None]) -> Excerpt:
@@ -95,9 +95,9 @@ def first_seconds(path: Path, *states: tuple[DeviceState, Absence | None]) -> Ex
 
 def test_a_device_that_was_not_read_yet_has_no_state_at_the_beginning(tmp_path: Path) -> None:
     awaited = DeviceState.UNRESPONSIVE, Absence.NOT_COLLECTED
-    moment = first_seconds(tmp_path / "a.ndjson", awaited, awaited, (DeviceState.OK, None))
-    assert moment.tracks[0].states == ["", "", "ok"]
-    assert moment.markers == ()
+    excerpt = first_seconds(tmp_path / "a.ndjson", awaited, awaited, (DeviceState.OK, None))
+    assert excerpt.tracks[0].states == ["", "", "ok"]
+    assert excerpt.markers == ()
 
 
 @pytest.mark.parametrize(
@@ -110,13 +110,13 @@ def test_a_device_that_was_not_read_yet_has_no_state_at_the_beginning(tmp_path: 
 def test_a_device_that_hangs_or_is_left_alone_at_the_beginning_has_a_state(
     tmp_path: Path, state: DeviceState, why: Absence
 ) -> None:
-    moment = first_seconds(tmp_path / "a.ndjson", (state, why), (DeviceState.OK, None))
-    assert moment.tracks[0].states == [state.value, "ok"]
-    assert [mark.code for mark in moment.markers] == ["ok"]
+    excerpt = first_seconds(tmp_path / "a.ndjson", (state, why), (DeviceState.OK, None))
+    assert excerpt.tracks[0].states == [state.value, "ok"]
+    assert [mark.code for mark in excerpt.markers] == ["ok"]
 
 
-def test_a_broken_device_has_no_values(moment: Excerpt) -> None:
-    lost, beside = moment.tracks
+def test_a_broken_device_has_no_values(excerpt: Excerpt) -> None:
+    lost, beside = excerpt.tracks
     assert lost.states[59:61] == ["ok", "lost"]
     assert math.isnan(lost.values["power_watts"][60])
     assert lost.values["power_watts"][90] == 500.0
@@ -125,21 +125,21 @@ def test_a_broken_device_has_no_values(moment: Excerpt) -> None:
     assert beside.values["temperature_celsius"][0] == 61.0
 
 
-def test_what_happened_is_in_the_order_of_time(moment: Excerpt) -> None:
-    assert [(mark.time - NOW, mark.kind, mark.devices) for mark in moment.markers] == [
+def test_what_happened_is_in_the_order_of_time(excerpt: Excerpt) -> None:
+    assert [(mark.time - NOW, mark.kind, mark.devices) for mark in excerpt.markers] == [
         (20, "start", ("nvidia0", "nvidia1")),
         (30, "end", ("nvidia0",)),
         (59.5, "kernel", ("nvidia1",)),
         (60, "state", ("nvidia1",)),
         (90, "state", ("nvidia1",)),
     ]
-    texts = [mark.text for mark in moment.markers]
+    texts = [mark.text for mark in excerpt.markers]
     assert texts[0] == "python3 (pid 7, anna)"
     assert texts[3:] == ["lost, was ok", "ok again, lost for 30 s"]
-    assert moment.markers[2].severity == "critical"
+    assert excerpt.markers[2].severity == "critical"
 
 
-def test_only_what_is_asked_for_is_read(file: Path) -> None:
+def test_only_what_is_requested_is_read(file: Path) -> None:
     near = read_excerpt(file, before_s=5, after_s=10)
     assert [round(time - NOW) for time in near.times] == list(range(55, 71))
     other = read_excerpt(file, before_s=5, after_s=0, at=NOW + 25)
@@ -149,12 +149,12 @@ def test_only_what_is_asked_for_is_read(file: Path) -> None:
 def test_a_recording_of_any_name_is_about_the_worst_in_it(file: Path, tmp_path: Path) -> None:
     copy = tmp_path / "night.zst"
     copy.write_bytes(file.read_bytes())
-    moment = read_excerpt(copy, before_s=5, after_s=5)
-    assert (moment.at, moment.device_id) == (XID.time, XID.device_id)
-    assert len(moment.times) == 120
+    excerpt = read_excerpt(copy, before_s=5, after_s=5)
+    assert (excerpt.at, excerpt.device_id) == (XID.time, XID.device_id)
+    assert len(excerpt.times) == 120
 
 
-def test_processes_of_a_device_that_tells_none_have_not_ended(tmp_path: Path) -> None:
+def test_processes_of_a_device_that_reports_none_have_not_ended(tmp_path: Path) -> None:
     path = tmp_path / "r.zst"
     with Recorder(path) as recorder:
         for second in range(3):
@@ -181,7 +181,7 @@ def test_a_device_that_comes_later_has_nothing_before(tmp_path: Path) -> None:
     assert math.isnan(first.values["power_watts"][2])
 
 
-def test_a_device_that_hangs_is_told_too(tmp_path: Path) -> None:
+def test_a_device_that_hangs_is_reported_too(tmp_path: Path) -> None:
     path = tmp_path / "r.zst"
     with Recorder(path) as recorder:
         recorder.write(machines.snapshot(view(0, 0), time=NOW))

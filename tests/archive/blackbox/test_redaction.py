@@ -12,8 +12,10 @@ from support.machines import composed as machines
 def secretive() -> Snapshot:
     view = machines.view(0)
     (first, *rest) = machines.processes(view.device.id)
-    told = msgspec.structs.replace(first, argv=("python3", "--key=hush-argv"), job="hush-job")
-    reading = msgspec.structs.replace(view.reading, processes=(told, *rest))
+    with_secrets = msgspec.structs.replace(
+        first, argv=("python3", "--key=hush-argv"), job="hush-job"
+    )
+    reading = msgspec.structs.replace(view.reading, processes=(with_secrets, *rest))
     owner = Owner(kind="job", user="hush-owner", account="hush-account", job_id="hush-7")
     view = msgspec.structs.replace(view, reading=reading, owners=(owner,))
     mount = {("host_nfs_requests_total", "/hush-mount"): 1, ("host_uptime_seconds",): 5}

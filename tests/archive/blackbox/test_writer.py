@@ -64,7 +64,7 @@ def span(path: Path) -> tuple[float, float]:
     with Recording.open(path) as recording:
         assert recording.notes == ()
         times = recording.times()
-        assert [recording.at(place).time for place in range(len(times))] == list(times)
+        assert [recording.at(index).time for index in range(len(times))] == list(times)
         return times[0] - NOW, times[-1] - NOW
 
 
@@ -74,8 +74,8 @@ LOST = {1: DeviceState.LOST}
 def test_the_ring_keeps_the_last_minutes_and_no_more(tmp_path: Path) -> None:
     writer = Writer(tmp_path, SHORT)
     play(writer, range(300))
-    begun = [segment.started - NOW for segment in segments(tmp_path)]
-    assert begun == [220, 240, 260, 280]
+    starts = [segment.started - NOW for segment in segments(tmp_path)]
+    assert starts == [220, 240, 260, 280]
     writer.close()
     assert span(tmp_path) == (220, 299)
     assert not frozen_of(tmp_path)
@@ -110,10 +110,10 @@ def test_what_a_broken_device_is_called(tmp_path: Path, state: DeviceState, reas
 def test_an_xid_freezes_unless_it_is_an_applications(
     tmp_path: Path, code: str, freezes: bool
 ) -> None:
-    told = xid(10, code)
+    fault = xid(10, code)
     writer = Writer(tmp_path, SHORT)
     play(writer, range(10))
-    play(writer, range(10, 30), events=(told,))
+    play(writer, range(10, 30), events=(fault,))
     assert [one.reason for one in frozen_of(tmp_path)] == ([code] if freezes else [])
 
 
@@ -123,7 +123,7 @@ def test_what_was_so_from_the_beginning_freezes_nothing(tmp_path: Path) -> None:
     assert not frozen_of(tmp_path)
 
 
-def test_an_event_that_is_told_late_freezes_nothing(tmp_path: Path) -> None:
+def test_an_event_that_is_reported_late_freezes_nothing(tmp_path: Path) -> None:
     writer = Writer(tmp_path, SHORT)
     play(writer, range(2))
     play(writer, range(2, 30), events=(xid(-100),))
@@ -150,9 +150,9 @@ def test_what_follows_within_the_time_after_is_of_the_same_file(tmp_path: Path) 
 
 def test_a_device_that_comes_and_goes_freezes_once_an_hour(tmp_path: Path) -> None:
     writer = Writer(tmp_path, SHORT)
-    for begin in range(0, 200, 40):
-        play(writer, range(begin, begin + 20))
-        play(writer, range(begin + 20, begin + 40), states=LOST)
+    for start in range(0, 200, 40):
+        play(writer, range(start, start + 20))
+        play(writer, range(start + 20, start + 40), states=LOST)
     assert len(frozen_of(tmp_path)) == 1
     play(writer, range(4000, 4010))
     play(writer, range(4010, 4030), states=LOST)
@@ -162,18 +162,18 @@ def test_a_device_that_comes_and_goes_freezes_once_an_hour(tmp_path: Path) -> No
 def test_the_newest_of_too_many_frozen_files_stay(tmp_path: Path) -> None:
     bounds = msgspec.structs.replace(SHORT, frozen_files=3, again_s=0.0)
     writer = Writer(tmp_path, bounds)
-    for begin in range(0, 240, 40):
-        play(writer, range(begin, begin + 20))
-        play(writer, range(begin + 20, begin + 40), states=LOST)
+    for start in range(0, 240, 40):
+        play(writer, range(start, start + 20))
+        play(writer, range(start + 20, start + 40), states=LOST)
     assert [one.time - NOW for one in frozen_of(tmp_path)] == [220, 180, 140]
 
 
 def test_frozen_files_stay_within_their_bytes(tmp_path: Path) -> None:
     bounds = msgspec.structs.replace(SHORT, frozen_bytes=40_000, again_s=0.0)
     writer = Writer(tmp_path, bounds)
-    for begin in range(0, 400, 40):
-        play(writer, range(begin, begin + 20))
-        play(writer, range(begin + 20, begin + 40), states=LOST)
+    for start in range(0, 400, 40):
+        play(writer, range(start, start + 20))
+        play(writer, range(start + 20, start + 40), states=LOST)
         assert sum(one.bytes for one in frozen_of(tmp_path)) <= 40_000
     assert frozen_of(tmp_path)
 
@@ -181,9 +181,9 @@ def test_frozen_files_stay_within_their_bytes(tmp_path: Path) -> None:
 def test_frozen_files_go_when_they_are_old(tmp_path: Path) -> None:
     bounds = msgspec.structs.replace(SHORT, frozen_age_s=1000.0, again_s=0.0)
     writer = Writer(tmp_path, bounds)
-    for begin in (0, 2000):
-        play(writer, range(begin, begin + 20))
-        play(writer, range(begin + 20, begin + 40), states=LOST)
+    for start in (0, 2000):
+        play(writer, range(start, start + 20))
+        play(writer, range(start + 20, start + 40), states=LOST)
     assert [one.time - NOW for one in frozen_of(tmp_path)] == [2020]
 
 
@@ -197,7 +197,7 @@ def test_the_ring_stays_within_its_bytes(tmp_path: Path) -> None:
     writer.close()
 
 
-def test_two_snapshots_of_one_moment_are_one_document(tmp_path: Path) -> None:
+def test_two_snapshots_of_one_time_are_one_document(tmp_path: Path) -> None:
     writer = Writer(tmp_path, SHORT)
     for quarter in range(40):
         writer.record(shot(quarter / 4))
@@ -206,7 +206,7 @@ def test_two_snapshots_of_one_moment_are_one_document(tmp_path: Path) -> None:
         assert len(recording) == 10
 
 
-def test_the_moment_of_an_event_is_kept_however_soon_after_another(tmp_path: Path) -> None:
+def test_the_time_of_an_event_is_kept_however_soon_after_another(tmp_path: Path) -> None:
     writer = Writer(tmp_path, SHORT)
     writer.record(shot(0))
     writer.record(shot(0.2, states=LOST))
@@ -283,9 +283,9 @@ def test_a_segment_that_cannot_be_mended_now_is_mended_by_the_next_start(
     writer.close()
     assert left.path.read_bytes() == data
     messages = [record.getMessage() for record in caplog.records]
-    (told,) = [text for text in messages if "not repaired" in text]
-    assert str(left.path) in told
-    assert "No space left on device" in told
+    (message,) = [text for text in messages if "not repaired" in text]
+    assert str(left.path) in message
+    assert "No space left on device" in message
     again = Writer(tmp_path, SHORT)
     play(again, range(35, 40))
     play(again, range(40, 60), states=LOST)
@@ -348,7 +348,7 @@ def test_what_a_machine_left_that_went_down_is_frozen(
     assert [one.reason for one in frozen_of(tmp_path)] == frozen
 
 
-def test_a_machine_that_was_shut_down_is_not_said_to_have_gone_down(tmp_path: Path) -> None:
+def test_a_machine_that_was_shut_down_is_not_reported_as_gone_down(tmp_path: Path) -> None:
     ended = Writer(tmp_path, SHORT)
     play(ended, range(10))
     ended.close()
@@ -427,7 +427,7 @@ def test_a_clock_that_is_set_back_neither_stops_nor_fills_it(tmp_path: Path) -> 
     writer = Writer(tmp_path, SHORT)
     play(writer, range(5000, 5100))
     play(writer, range(200))
-    begun = [segment.started - NOW for segment in segments(tmp_path)]
-    assert begun == sorted(begun)
-    assert begun[-1] >= 180
+    starts = [segment.started - NOW for segment in segments(tmp_path)]
+    assert starts == sorted(starts)
+    assert starts[-1] >= 180
     writer.close()

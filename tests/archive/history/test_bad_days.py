@@ -54,7 +54,7 @@ def mistakes(folder: Path) -> list[Finding]:
     return [finding for finding in check(folder) if finding.mistake]
 
 
-def test_an_archive_reads_after_kills_at_any_moment(tmp_path: Path) -> None:
+def test_an_archive_reads_after_kills_at_any_time(tmp_path: Path) -> None:
     folder = tmp_path / "a"
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join(("tests", *sys.path))}
     last = 0
@@ -71,9 +71,9 @@ def test_an_archive_reads_after_kills_at_any_moment(tmp_path: Path) -> None:
             child.stdout.close()
         last = max(last, written[-1])
         assert mistakes(folder) == []
-        told = rows_of(folder)
-        assert told >= (last - DAY) // 30_000 * 4, "what was said to be written is there"
-        assert told % 4 == 0
+        rows = rows_of(folder)
+        assert rows >= (last - DAY) // 30_000 * 4, "what was said to be written is there"
+        assert rows % 4 == 0
 
 
 def test_what_a_kill_between_merge_and_removal_left_counts_once(tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_a_day_that_does_not_fit_keeps_its_newest_parts(
     assert rows_of(tmp_path / "a") > 0
 
 
-def test_a_full_disk_is_told_and_what_waits_is_written_later(
+def test_a_full_disk_is_reported_and_what_waits_is_written_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     archive = writer(tmp_path / "a")
@@ -249,7 +249,7 @@ def test_every_mistake_has_a_name(
     assert all(text in one for one in found)
 
 
-def test_row_groups_that_overlap_and_gaps_are_told(tmp_path: Path) -> None:
+def test_row_groups_that_overlap_and_gaps_are_reported(tmp_path: Path) -> None:
     samples: list[Sample] = [(DAY + at, "a", "x", {HEAT: 1}) for at in (0, 30_000, 400_000)]
     folder = write(tmp_path / "a", samples[:2], before=DAY + 60_000)
     write(folder, samples[2:], before=DAY + 500_000)

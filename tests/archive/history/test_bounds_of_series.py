@@ -62,7 +62,7 @@ def test_all_nodes_together_have_a_bound_too() -> None:
     assert "good" not in gathering.admission.refused, "what is known already costs nothing"
 
 
-def test_each_day_begins_anew() -> None:
+def test_each_day_starts_anew() -> None:
     gathering = Gathering(Admission(most_of_node=10))
     gathering.device(DAY, "n", "gpu", MODEL, flood(0))
     gathering.device(DAY + 1, "n", "gpu", MODEL, flood(1))

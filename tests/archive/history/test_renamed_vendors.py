@@ -43,8 +43,8 @@ def test_the_archive_counts_it_once(folder: Path) -> None:
 
 def test_its_events_and_jobs_are_of_the_device_of_today(tmp_path: Path) -> None:
     time = pa.array([DAY], pa.timestamp("ms", tz="UTC"))
-    told = {"time": time, "node": ["n1"], "device": [OLD], "kind": ["hang"], "code": ["x"]}
-    (event,) = event_rows(pa.table({**told, "text": [""]}))
+    columns = {"time": time, "node": ["n1"], "device": [OLD], "kind": ["hang"], "code": ["x"]}
+    (event,) = event_rows(pa.table({**columns, "text": [""]}))
     assert event.device == NEW
     jobs = pa.table({"job": ["7"], "node": ["n1"], "device": [OLD], "start": time})
     pq.write_table(jobs, tmp_path / JOBS)

@@ -35,7 +35,9 @@ _VALUES = st.dictionaries(st.sampled_from([POWER, HEAT, SENT]), _NUMBER)
 _AT = st.tuples(st.integers(0, 2 * 86_400_000 - 1), st.sampled_from("ab"), st.sampled_from("xy"))
 
 
-def told(folder: Path, table: str = DEVICES) -> dict[tuple[int, str, str], dict[Series, Number]]:
+def values_in(
+    folder: Path, table: str = DEVICES
+) -> dict[tuple[int, str, str], dict[Series, Number]]:
     """Every sample with a value, as it was written."""
     samples = Archive(folder).samples(table)
     found: dict[tuple[int, str, str], dict[Series, Number]] = {}
@@ -65,15 +67,15 @@ def test_what_is_written_comes_back(
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         archive = writer(folder)
-        begin = 0
+        start = 0
         for cut in [*cuts, 3 * 86_400_000]:
-            part = [sample for sample in samples if begin <= sample[0] - DAY < cut]
+            part = [sample for sample in samples if start <= sample[0] - DAY < cut]
             archive.add(gathered(part).pop_batch())
             archive.cut(DAY + cut)
-            begin = cut
+            start = cut
         archive.close(DAY + 3 * 86_400_000)
         assert archive.dropped == 0
-        assert told(folder) == {
+        assert values_in(folder) == {
             (time, node, device): {
                 series: float(value) for series, value in values.items() if not math.isnan(value)
             }
@@ -94,19 +96,19 @@ def test_a_day_is_one_file_with_row_groups_of_three_hours(tmp_path: Path) -> Non
 def test_parts_of_a_day_that_goes_on_are_read(tmp_path: Path) -> None:
     samples = steady(minutes=60)
     archive = writer(tmp_path / "a")
-    for begin in range(0, len(samples), 60):
-        archive.add(gathered(samples[begin : begin + 60]).pop_batch())
-        archive.cut(samples[begin : begin + 60][-1][0] + 1)
+    for start in range(0, len(samples), 60):
+        archive.add(gathered(samples[start : start + 60]).pop_batch())
+        archive.cut(samples[start : start + 60][-1][0] + 1)
     archive.close(samples[-1][0] + 1)
-    assert len(told(tmp_path / "a")) == sum(1 for sample in samples if sample[2])
-    assert len(told(tmp_path / "a", NODES)) == sum(1 for sample in samples if not sample[2])
+    assert len(values_in(tmp_path / "a")) == sum(1 for sample in samples if sample[2])
+    assert len(values_in(tmp_path / "a", NODES)) == sum(1 for sample in samples if not sample[2])
 
 
 def test_a_writer_goes_on_where_another_ended(tmp_path: Path) -> None:
     first, second = steady(minutes=30), steady(minutes=30, start=DAY + 1_800_000)
     write(tmp_path / "a", first, before=DAY + 1_800_000)
     write(tmp_path / "a", second, before=DAY + 3_600_000)
-    assert len(told(tmp_path / "a")) == sum(1 for row in first + second if row[2])
+    assert len(values_in(tmp_path / "a")) == sum(1 for row in first + second if row[2])
 
 
 def test_what_comes_too_late_is_dropped_and_counted(tmp_path: Path) -> None:
@@ -116,7 +118,7 @@ def test_what_comes_too_late_is_dropped_and_counted(tmp_path: Path) -> None:
     archive.add(gathered([(DAY + 7000, "a", "x", {POWER: 2})]).pop_batch())
     archive.close(DAY + 20_000)
     assert archive.dropped == 1
-    assert [*told(tmp_path / "a").values()] == [{POWER: 1.0}]
+    assert [*values_in(tmp_path / "a").values()] == [{POWER: 1.0}]
 
 
 def test_events_and_jobs_come_back(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def test_a_file_without_statistics_is_read_for_its_times(folder: Path) -> None:
     assert (first.first, first.last) == (DAY, DAY + 6 * HOUR - 60_000 + 100)
 
 
-def test_only_files_of_the_time_that_is_asked_for_are_opened(folder: Path) -> None:
+def test_only_files_of_the_time_that_is_requested_are_opened(folder: Path) -> None:
     layout.day_file(folder, DEVICES, DAY + _DAY_MS).write_bytes(b"no Parquet")
     groups = groups_of(folder)
     assert len(groups.between(DAY, DAY + HOUR)) == 1
@@ -81,7 +81,9 @@ def test_a_key_alone_stands_for_all_its_series(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("backwards", [False, True])
-def test_who_was_heard_when_whatever_the_order_of_the_look(folder: Path, backwards: bool) -> None:
+def test_when_each_node_reported_whatever_the_order_of_the_look(
+    folder: Path, backwards: bool
+) -> None:
     presence = Presence(gap_ms=300_000)
     parts = [(table, group) for table in (DEVICES, NODES) for group in groups_of(folder, table)]
     for table, group in reversed(parts) if backwards else parts:
@@ -97,7 +99,7 @@ def test_who_was_heard_when_whatever_the_order_of_the_look(folder: Path, backwar
     assert presence.silences() == ends
 
 
-def test_rows_in_no_order_are_heard_all_the_same(tmp_path: Path) -> None:
+def test_rows_in_no_order_are_found_all_the_same(tmp_path: Path) -> None:
     folder = write(tmp_path / "fleet", steady(60, devices=1, step_s=60))
     path = layout.day_file(folder, DEVICES, DAY)
     rows = pq.read_table(path)

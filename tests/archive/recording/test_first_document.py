@@ -52,7 +52,7 @@ def test_with_watch_it_is_played_as_if_it_were_now(tmp_path: Path) -> None:
     assert json.loads(run.stdout)["time"] != THEN
 
 
-def test_processes_are_none_of_this_machine_and_their_arguments_are_asked_for(
+def test_processes_are_none_of_this_machine_and_their_arguments_are_opt_in(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "r.ndjson.zst"

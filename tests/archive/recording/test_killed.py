@@ -32,15 +32,15 @@ def test_a_killed_recorder_leaves_all_that_it_wrote(tmp_path: Path, name: str, a
         text=True,
     )
     assert process.stdout is not None
-    told = -1
+    reported = -1
     with process:
-        while told < after:
-            told = int(process.stdout.readline())
+        while reported < after:
+            reported = int(process.stdout.readline())
         process.kill()
         rest = process.stdout.read().splitlines()
-    told = int(rest[-1]) if rest and rest[-1] else told
+    reported = int(rest[-1]) if rest and rest[-1] else reported
     left = numbers(tmp_path)
     assert left == list(range(len(left)))
-    assert len(left) >= told
+    assert len(left) >= reported
     write(path, 1, first=5000, keep=100)
     assert numbers(tmp_path / f"{name}*") == [*left, 5000]

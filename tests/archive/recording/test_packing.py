@@ -21,10 +21,10 @@ def test_a_line_that_was_there_before_takes_next_to_nothing(size: int) -> None:
 
 
 def test_short_lines_take_no_large_window() -> None:
-    begun = {
+    frames = {
         size: new_packer(Compression.ZSTD).add(bytes(size)) for size in (100, 100_000, 8 << 20)
     }
     windows = {
-        size: zstandard.get_frame_parameters(frame).window_size for size, frame in begun.items()
+        size: zstandard.get_frame_parameters(frame).window_size for size, frame in frames.items()
     }
     assert windows == {100: 1 << 17, 100_000: 1 << 18, 8 << 20: 1 << 21}

@@ -38,9 +38,9 @@ def test_seeking_gives_what_reading_in_order_gives(tmp_path: Path, name: str) ->
     path = write(tmp_path / name, 200)
     with Recording.open(path) as recording:
         in_order = [recording.at(index) for index in range(200)]
-        places = list(range(200)) * 2
-        random.Random(3).shuffle(places)
-        for index in places:
+        indices = list(range(200)) * 2
+        random.Random(3).shuffle(indices)
+        for index in indices:
             assert recording.at(index) == in_order[index]
     assert [number_of(one) for one in in_order] == list(range(200))
 
@@ -54,7 +54,7 @@ def test_a_snapshot_comes_back_whole(tmp_path: Path, name: str) -> None:
         assert recording.at(0) == decode(encode(whole))
 
 
-def test_the_index_tells_what_a_search_finds(tmp_path: Path) -> None:
+def test_the_index_finds_what_a_search_finds(tmp_path: Path) -> None:
     path = write(tmp_path / "r.zst", 150)
     plain = tmp_path / "r.ndjson"
     plain.write_bytes(lines(150))
@@ -87,7 +87,7 @@ def recorded_at(path: Path, *seconds: float) -> list[float]:
 
 
 @pytest.mark.parametrize(
-    ("written", "told"),
+    ("written", "expected"),
     [
         ((0, 1, 2, -3600, -3599), (0, 1, 2, 2, 2)),
         ((0, 1, -3600, 3), (0, 1, 1, 3)),
@@ -97,9 +97,9 @@ def recorded_at(path: Path, *seconds: float) -> list[float]:
     ],
 )
 def test_times_never_go_back_and_a_single_wrong_one_does_no_harm(
-    tmp_path: Path, written: tuple[float, ...], told: tuple[float, ...]
+    tmp_path: Path, written: tuple[float, ...], expected: tuple[float, ...]
 ) -> None:
-    assert recorded_at(tmp_path / "r.zst", *written) == list(told)
+    assert recorded_at(tmp_path / "r.zst", *written) == list(expected)
 
 
 def test_a_pattern_a_folder_and_a_missing_name(tmp_path: Path) -> None:
@@ -241,8 +241,8 @@ def test_what_looks_like_a_frame_in_an_unfinished_block_costs_nothing(
 ) -> None:
     """Packed bytes may be anything; each document before them was flushed as a whole."""
     path = tmp_path / "r.zst"
-    begun = (1000 << 3).to_bytes(3, "little")
-    path.write_bytes(without_end(write(path, 70)) + begun + b"x" * 50 + magic + b"x" * 50)
+    header = (1000 << 3).to_bytes(3, "little")
+    path.write_bytes(without_end(write(path, 70)) + header + b"x" * 50 + magic + b"x" * 50)
     assert numbers(path) == list(range(70))
     assert notes(path) == ("recording: it was not finished: still being written, or cut off",)
 
@@ -261,7 +261,7 @@ def test_a_block_that_seems_to_reach_over_the_end_is_damaged_where_an_index_is_b
     assert f"damaged at byte {second}: only the 64 documents" in notes(path)[0]
 
 
-def test_a_missing_end_is_told(tmp_path: Path) -> None:
+def test_a_missing_end_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "r.ndjson"
     path.write_bytes(lines(3)[:-100])
     assert numbers(path) == [0, 1]
@@ -449,9 +449,9 @@ def test_an_index_is_believed_only_as_a_whole() -> None:
     assert block_index.unpack(block_index.pack(wild)[8:]) is None
 
 
-def _clock(monkeypatch: pytest.MonkeyPatch, moments: Iterable[float]) -> list[float]:
+def _clock(monkeypatch: pytest.MonkeyPatch, times: Iterable[float]) -> list[float]:
     """Has a search see these moments, one a look; those that it has seen."""
-    coming, seen = iter(moments), list[float]()
+    coming, seen = iter(times), list[float]()
 
     def look() -> float:
         seen.append(next(coming))

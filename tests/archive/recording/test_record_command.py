@@ -127,7 +127,7 @@ def test_standard_output_is_no_recording(tmp_path: Path, monkeypatch: pytest.Mon
     assert list(tmp_path.iterdir()) == []
 
 
-def told(options: RecordOptions, clock: ManualClock, shots: Iterator[Snapshot]) -> int:
+def exit_code_of(options: RecordOptions, clock: ManualClock, shots: Iterator[Snapshot]) -> int:
     def given() -> Generator[Snapshot, None, None]:
         yield from shots
 
@@ -147,7 +147,7 @@ def test_a_duration_ends_at_its_last_tick(
 ) -> None:
     clock = ManualClock()
     options = RecordOptions(output=tmp_path / "r.zst", interval="2s", duration="10s")
-    assert told(options, clock, ticking(clock, 2.0, late_s)) == 0
+    assert exit_code_of(options, clock, ticking(clock, 2.0, late_s)) == 0
     assert numbers(tmp_path / "r.zst") == [0, 1, 2, 3, 4, 5]
     captured = capsys.readouterr()
     assert captured.out == ""
@@ -175,11 +175,11 @@ def test_a_signal_while_writing_waits_for_the_document(tmp_path: Path) -> None:
     assert numbers(tmp_path / "r.zst") == [0, 1]
 
 
-def test_nothing_recorded_is_said_and_is_no_success(
+def test_nothing_recorded_is_reported_and_is_no_success(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = RecordOptions(output=tmp_path / "r.zst")
-    assert told(options, ManualClock(), iter(())) == 130
+    assert exit_code_of(options, ManualClock(), iter(())) == 130
     assert capsys.readouterr().err == f"accelwatch: nothing was recorded to {options.output}\n"
     assert list(tmp_path.iterdir()) == []
 
@@ -209,22 +209,22 @@ def test_a_recording_in_which_nothing_was_read_is_no_success(
     code: int,
 ) -> None:
     options = RecordOptions(output=tmp_path / "r.zst")
-    assert told(options, ManualClock(), iter([unread(state, reason)])) == code
-    said = "neither a device nor the host could be read\naccelwatch: nvidia: it died\n"
-    assert (said in capsys.readouterr().err) is (code != 0)
+    assert exit_code_of(options, ManualClock(), iter([unread(state, reason)])) == code
+    message = "neither a device nor the host could be read\naccelwatch: nvidia: it died\n"
+    assert (message in capsys.readouterr().err) is (code != 0)
 
 
 @pytest.mark.parametrize("read", [shot(0), HOST_ONLY])
 def test_a_recording_in_which_something_was_read_is_one(tmp_path: Path, read: Snapshot) -> None:
     options = RecordOptions(output=tmp_path / "r.zst")
     failed = unread(BackendState.FAILED, "exit_1")
-    assert told(options, ManualClock(), iter([failed, read, failed])) == 0
+    assert exit_code_of(options, ManualClock(), iter([failed, read, failed])) == 0
 
 
 def test_a_signal_that_is_ignored_stays_ignored(tmp_path: Path) -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        told(RecordOptions(output=tmp_path / "r.zst"), ManualClock(), iter([shot(0)]))
+        exit_code_of(RecordOptions(output=tmp_path / "r.zst"), ManualClock(), iter([shot(0)]))
         assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGHUP, before)
@@ -232,11 +232,11 @@ def test_a_signal_that_is_ignored_stays_ignored(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("words", "wanted_s"), [({}, 2.0), ({"timeout": "7s"}, 7.0)])
-def test_a_read_has_as_long_as_is_asked_for(words: dict[str, str], wanted_s: float) -> None:
+def test_a_read_has_as_long_as_is_requested(words: dict[str, str], wanted_s: float) -> None:
     assert collect_settings(RecordOptions(**words)).timeout_s == wanted_s  # type: ignore[arg-type]
 
 
-def test_the_collector_is_told_what_was_asked(tmp_path: Path) -> None:
+def test_the_collector_gets_the_options(tmp_path: Path) -> None:
     options = RecordOptions(
         output=tmp_path / "r",
         interval="5s",
@@ -271,5 +271,5 @@ def test_a_full_disk_is_the_commands_one_message(
         yield shot(1)
 
     with pytest.raises(AccelwatchError, match="No space left on device; the recording has ended"):
-        told(options, ManualClock(), shots())
+        exit_code_of(options, ManualClock(), shots())
     assert numbers(tmp_path / "r.zst") == [0]

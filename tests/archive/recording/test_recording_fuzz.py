@@ -45,16 +45,16 @@ def damage(content: bytes, edits: list[Edit]) -> bytes:
     """Some bytes changed, a stretch lost, some bytes put in, the end cut off."""
     broken = bytearray(content)
     for kind, number, some in edits:
-        place = number % max(len(broken), 1)
+        position = number % max(len(broken), 1)
         match kind:
             case "change":
-                broken[place : place + 1] = some[:1]
+                broken[position : position + 1] = some[:1]
             case "lose":
-                del broken[place : place + 8 * len(some)]
+                del broken[position : position + 8 * len(some)]
             case "insert":
-                broken[place:place] = some
+                broken[position:position] = some
             case "cut":
-                del broken[max(place, len(broken) // 2) :]
+                del broken[max(position, len(broken) // 2) :]
     return bytes(broken)
 
 
@@ -82,7 +82,7 @@ def at(recording: Recording, index: int) -> Snapshot | None:
 
 @PATIENT
 @given(edits=EDITS)
-def test_a_damaged_recording_gives_what_was_written_or_tells_of_the_damage(
+def test_a_damaged_recording_gives_what_was_written_or_reports_the_damage(
     tmp_path: Path, whole: Path, edits: list[Edit]
 ) -> None:
     path = tmp_path / "r.zst"
@@ -146,10 +146,10 @@ def test_what_is_repaired_is_as_it_was_written_and_never_less_than_is_read(
 def test_each_single_bit_of_a_block_index_and_its_surroundings(tmp_path: Path, whole: Path) -> None:
     path, copy = tmp_path / "r.zst", tmp_path / "copy.zst"
     packed = whole.read_bytes()
-    begin = packed.index(b"accelwix") - 20
-    for place in range(begin, begin + 80, 3):
+    start = packed.index(b"accelwix") - 20
+    for position in range(start, start + 80, 3):
         broken = bytearray(packed)
-        broken[place] ^= 1 << place % 8
+        broken[position] ^= 1 << position % 8
         path.write_bytes(broken)
         assert WRITTEN.issuperset(encode(one) for one in readable(path))
         copy.unlink(missing_ok=True)
