@@ -42,32 +42,32 @@ def _of_gaudi(card: Card) -> Reading:
 # How the devices of a table are listed, and each is read.
 READERS: dict[str, tuple[Callable[[bytes], Iterable[Any]], Callable[[Any], Reading]]] = {
     "ascend/310p3-duo.txt": (
-        lambda told: ascend_table(told).chips,
+        lambda output: ascend_table(output).chips,
         lambda chip: ascend.read("d", chip, Detail()),
     ),
     "ascend/a3.txt": (
-        lambda told: ascend_table(told).chips,
+        lambda output: ascend_table(output).chips,
         lambda chip: ascend.read("d", chip, Detail()),
     ),
     "cambricon/mlu370x8-x2.txt": (
-        lambda told: cambricon_table(told).cards,
+        lambda output: cambricon_table(output).cards,
         lambda card: cambricon.read("d", card),
     ),
-    "gaudi/gaudi1-table/table.txt": (lambda told: gaudi_table(told).cards, _of_gaudi),
+    "gaudi/gaudi1-table/table.txt": (lambda output: gaudi_table(output).cards, _of_gaudi),
     "hygon/k100ai-x2/table.txt": (
-        lambda told: cards_of({}, rows_of(told)),
+        lambda output: cards_of({}, rows_of(output)),
         lambda card: hygon.collect("d", card).reading(),
     ),
     "iluvatar/mr-v100.txt": (
-        lambda told: ILUVATAR.table.parse(told).gpus,
+        lambda output: ILUVATAR.table.parse(output).gpus,
         lambda gpu: ILUVATAR.reading(DEVICE, gpu),
     ),
     "mthreads/s5000-x2.txt": (
-        lambda told: MTHREADS.table.parse(told).gpus,
+        lambda output: MTHREADS.table.parse(output).gpus,
         lambda gpu: MTHREADS.reading(DEVICE, gpu),
     ),
     "thead/zw810e-x2.txt": (
-        lambda told: THEAD.table.parse(told).gpus,
+        lambda output: THEAD.table.parse(output).gpus,
         lambda gpu: THEAD.reading(DEVICE, gpu),
     ),
 }
@@ -104,9 +104,9 @@ def test_a_bad_cell_costs_no_neighbour(file: str, bad: str) -> None:
         after = values(file, damaged(text, cell, bad))
         lost = {
             (device, series[0].partition("_")[0])
-            for device, told in before.items()
-            for series in told
-            if after.get(device, {}).get(series) != told[series]
+            for device, series_values in before.items()
+            for series in series_values
+            if after.get(device, {}).get(series) != series_values[series]
         }
         assert len(lost) <= 1, (cell[0], line, lost)
         tried += bool(lost)

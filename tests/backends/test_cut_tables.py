@@ -50,9 +50,11 @@ def rounds(stage: Stage, bus: str) -> list[ReadError | None]:
     backend.open()
     errors = []
     for _ in range(RUNS):
-        told = {polled.found.pci_bus_id: polled for polled in Poll(stage.clock)(backend)}
-        assert [other.error for at, other in told.items() if at != bus] == [None] * (len(told) - 1)
-        errors.append(told[bus].error)
+        polls = {polled.found.pci_bus_id: polled for polled in Poll(stage.clock)(backend)}
+        assert [other.error for at, other in polls.items() if at != bus] == [None] * (
+            len(polls) - 1
+        )
+        errors.append(polls[bus].error)
         stage.clock.advance(10.0)
     backend.close()
     return errors

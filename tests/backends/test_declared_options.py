@@ -34,7 +34,7 @@ def _modules(name: str) -> Iterator[tuple[ModuleType, ast.Module]]:
             yield import_module(dotted), ast.parse(text)
 
 
-def _asked(module: ModuleType, tree: ast.Module) -> Iterator[str]:
+def _read_options(module: ModuleType, tree: ast.Module) -> Iterator[str]:
     """Names of the options that a module asks for."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and node.id in _PACED:
@@ -51,15 +51,17 @@ def _asked(module: ModuleType, tree: ast.Module) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_a_backend_declares_the_options_that_it_asks_for(name: str) -> None:
+def test_a_backend_declares_the_options_that_it_requests(name: str) -> None:
     backend = plugins.load(plugins.BACKENDS, name)
     assert isinstance(backend, Configurable)
-    asked = {option for module, tree in _modules(name) for option in _asked(module, tree)}
+    options_read = {
+        option for module, tree in _modules(name) for option in _read_options(module, tree)
+    }
     if command := getattr(backend, "command", None):
-        asked.add(command.option)
+        options_read.add(command.option)
     if name == "replay":
-        asked |= {field.name for field in msgspec.structs.fields(Options)}
-    assert {option.name for option in backend.options} == asked
+        options_read |= {field.name for field in msgspec.structs.fields(Options)}
+    assert {option.name for option in backend.options} == options_read
 
 
 @pytest.mark.parametrize("name", OURS)

@@ -61,7 +61,9 @@ def ids() -> Iterator[list[str]]:
 
 
 @pytest.mark.parametrize("vendor_id", VENDORS)
-def test_every_recorded_pci_id_is_told_from_the_rest(tmp_path: Path, vendor_id: str) -> None:
+def test_every_recorded_pci_id_is_distinguished_from_the_rest(
+    tmp_path: Path, vendor_id: str
+) -> None:
     module, name, code = VENDORS[vendor_id]
     factory = getattr(importlib.import_module(module), name)
     rows = [row for row in ids() if row[0] == vendor_id]
@@ -75,12 +77,12 @@ def test_every_recorded_pci_id_is_told_from_the_rest(tmp_path: Path, vendor_id: 
 
 
 def topology(name: str) -> dict[str, Any]:
-    (told,) = json.loads(sample(name).read_text())
-    assert isinstance(told, dict)
-    return told
+    (document,) = json.loads(sample(name).read_text())
+    assert isinstance(document, dict)
+    return document
 
 
-def places(name: str) -> list[str]:
+def buses_of(name: str) -> list[str]:
     listed = json.loads(sample(name).read_text())
     return list(dict.fromkeys(entry["appendix"]["bdf"] for entry in listed))
 
@@ -100,12 +102,12 @@ def test_numa_nodes_of_recorded_machines(
     tmp_path: Path, factory: Any, vendor: str, folder: str, model: str, nodes: list[int]
 ) -> None:
     """Two chips of a 310P3 card are one function of the bus."""
-    told = topology(f"{folder}/gpustack/topology_output_{folder}_{model}.json")
-    numa = told["devices_numa_affinities"]
+    document = topology(f"{folder}/gpustack/topology_output_{folder}_{model}.json")
+    numa = document["devices_numa_affinities"]
     if folder == "mthreads" or model == "910b2":
         buses = [f"0000:{number + 16:02x}:00.0" for number in range(len(numa))]
     else:
-        buses = places(f"{folder}/gpustack/detect_output_{folder}_{model}.json")
+        buses = buses_of(f"{folder}/gpustack/detect_output_{folder}_{model}.json")
         numa = numa[: len(buses)]
     code = ACCELERATOR if factory in (AscendBackend, HygonBackend) else "030200"
     for bus, node in zip(buses, numa, strict=True):
@@ -143,11 +145,11 @@ def test_recorded_nodes_as_hy_smi_would_print_them() -> None:
 
 def test_recorded_links_as_ppu_smi_would_print_them() -> None:
     """Of sixteen PPUs, whose seven links each were all down."""
-    told = topology("thead/gpustack/topology_output_thead_ppu.json")["appendices"]
+    entries = topology("thead/gpustack/topology_output_thead_ppu.json")["appendices"]
     lines = [
         f"PPU {number}: PPU-ZW810E\n"
         + "".join(f"    Link {link}: <inactive>\n" for link in range(entry["links_count"]))
-        for number, entry in enumerate(told)
+        for number, entry in enumerate(entries)
         if entry["links_active_count"] == 0
     ]
     states = parse_states("".join(lines).encode())
@@ -224,5 +226,5 @@ def test_numbers_of_the_service_of_libtpu() -> None:
     }
     for message, fields in wanted.items():
         body = text.partition(f"message {message} {{")[2].partition("\n}")[0]
-        told = {name: int(number) for name, number in re.findall(r"(\w+) = (\d+);", body)}
-        assert fields.items() <= told.items(), message
+        numbers = {name: int(number) for name, number in re.findall(r"(\w+) = (\d+);", body)}
+        assert fields.items() <= numbers.items(), message

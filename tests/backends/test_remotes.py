@@ -104,7 +104,7 @@ def test_every_backend_that_reads_elsewhere_is_tried_here() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(REMOTES))
-def test_commands_are_plain_words_and_places(name: str) -> None:
+def test_commands_are_plain_words_and_paths(name: str) -> None:
     remote = REMOTES[name]
     for command in remote.commands:
         assert re.fullmatch("[a-z0-9]+", command.key)
@@ -138,10 +138,10 @@ def test_devices_and_numbers_of_a_machine(name: str) -> None:
 )
 def test_what_was_cut_has_no_number_that_the_whole_has_not(name: str, key: str) -> None:
     outputs = outputs_of(name)
-    told = outputs[key].output
+    complete = outputs[key].output
     whole = dict(_facts(REMOTES[name].reader().read(outputs)))
-    for length in range(1, len(told)):
-        cut = {**outputs, key: msgspec.structs.replace(outputs[key], output=told[:length])}
+    for length in range(1, len(complete)):
+        cut = {**outputs, key: msgspec.structs.replace(outputs[key], output=complete[:length])}
         try:
             rows = REMOTES[name].reader().read(cut)
         except ReadError:
@@ -152,16 +152,16 @@ def test_what_was_cut_has_no_number_that_the_whole_has_not(name: str, key: str) 
 def _facts(rows: Sequence[RemoteRow]) -> Iterator[tuple[object, object]]:
     for device, outcome in rows:
         assert isinstance(outcome, Reading)
-        place = device.pci_bus_id
-        if place is None:
+        bus = device.pci_bus_id
+        if bus is None:
             continue
-        yield from (((place, series), value) for series, value in outcome.values.items())
+        yield from (((bus, series), value) for series, value in outcome.values.items())
         for process in outcome.processes or ():
-            yield (place, process.pid), (process.command, process.gpu_memory_bytes)
+            yield (bus, process.pid), (process.command, process.gpu_memory_bytes)
 
 
 @pytest.mark.parametrize("name", ["cambricon", "gaudi", "iluvatar", "mthreads", "thead"])
-def test_a_device_stays_the_same_while_only_the_table_is_told(name: str) -> None:
+def test_a_device_stays_the_same_while_only_the_table_is_reported(name: str) -> None:
     reader = REMOTES[name].reader()
     before = [device for device, _ in reader.read(outputs_of(name))]
     assert [device for device, _ in reader.read(outputs_of(name, only="table"))] == before
@@ -169,14 +169,16 @@ def test_a_device_stays_the_same_while_only_the_table_is_told(name: str) -> None
 
 
 AROUND: Mapping[str, Callable[[bytes], bytes]] = {
-    "colours": lambda told: b"\n".join(b"\x1b[32m%s\x1b[0m" % line for line in told.split(b"\n")),
-    "mark of the encoding": lambda told: b"\xef\xbb\xbf" + told,
-    "a Windows shell": lambda told: told.decode().encode("utf-16"),
-    "other ends of lines": lambda told: told.replace(b"\n", b"\r\n"),
-    "a warning before it": lambda told: b"WARNING: an {old} driver [1]\n" + told,
-    "a log line before it": lambda told: b"[2026-01-02 03:04:05] warn: a = b | c\n\n" + told,
-    "a warning below it": lambda told: told + b"\nWARNING: infoROM is corrupted\n",
-    "NULs": lambda told: told + b"\0\0",
+    "colours": lambda content: b"\n".join(
+        b"\x1b[32m%s\x1b[0m" % line for line in content.split(b"\n")
+    ),
+    "mark of the encoding": lambda content: b"\xef\xbb\xbf" + content,
+    "a Windows shell": lambda content: content.decode().encode("utf-16"),
+    "other ends of lines": lambda content: content.replace(b"\n", b"\r\n"),
+    "a warning before it": lambda content: b"WARNING: an {old} driver [1]\n" + content,
+    "a log line before it": lambda content: b"[2026-01-02 03:04:05] warn: a = b | c\n\n" + content,
+    "a warning below it": lambda content: content + b"\nWARNING: infoROM is corrupted\n",
+    "NULs": lambda content: content + b"\0\0",
 }
 
 
@@ -185,10 +187,10 @@ AROUND: Mapping[str, Callable[[bytes], bytes]] = {
 def test_what_stands_around_a_document_costs_nothing(name: str, what: str) -> None:
     outputs = outputs_of(name)
     around = {
-        key: msgspec.structs.replace(told, output=AROUND[what](told.output))
-        if told.output
-        else told
-        for key, told in outputs.items()
+        key: msgspec.structs.replace(result, output=AROUND[what](result.output))
+        if result.output
+        else result
+        for key, result in outputs.items()
     }
     reader = REMOTES[name].reader
     assert list(reader().read(around)) == list(reader().read(outputs))
@@ -209,22 +211,24 @@ def test_a_warning_between_the_lines_of_a_table_costs_nothing(name: str, key: st
     whole = list(REMOTES[name].reader().read(outputs))
     lines = outputs[key].output.splitlines(keepends=True)
     for at in range(len(lines)):
-        told = b"".join([*lines[:at], b"WARNING: the driver is older than 2 years\n", *lines[at:]])
-        around = {**outputs, key: msgspec.structs.replace(outputs[key], output=told)}
+        with_warning = b"".join(
+            [*lines[:at], b"WARNING: the driver is older than 2 years\n", *lines[at:]]
+        )
+        around = {**outputs, key: msgspec.structs.replace(outputs[key], output=with_warning)}
         assert list(REMOTES[name].reader().read(around)) == whole, at
 
 
 def ended(outputs: Outputs, status: int) -> Outputs:
     """The same words of commands that ended with this status."""
-    return {key: msgspec.structs.replace(told, status=status) for key, told in outputs.items()}
+    return {key: msgspec.structs.replace(result, status=status) for key, result in outputs.items()}
 
 
 @pytest.mark.parametrize("name", sorted(MACHINES))
 def test_a_whole_document_counts_whatever_the_status(name: str) -> None:
     """As while one card is not well; of a command that was killed or is late nothing counts."""
-    told = outputs_of(name)
-    well = REMOTES[name].reader().read(told)
-    rows = REMOTES[name].reader().read(ended(told, 3))
+    outputs = outputs_of(name)
+    well = REMOTES[name].reader().read(outputs)
+    rows = REMOTES[name].reader().read(ended(outputs, 3))
     assert [device.name for device, _ in rows] == list(MACHINES[name].names)
     for (_, one), (_, other) in zip(well, rows, strict=True):
         assert isinstance(one, Reading)
@@ -244,8 +248,13 @@ def test_processes_say_nothing_of_who_has_that_number_here(name: str) -> None:
     for _, outcome in REMOTES[name].reader().read(outputs_of(name)):
         assert isinstance(outcome, Reading)
         for process in outcome.processes or ():
-            told = (process.user, process.start_time, process.container, process.host_memory_bytes)
-            assert set(told) == {None}
+            details = (
+                process.user,
+                process.start_time,
+                process.container,
+                process.host_memory_bytes,
+            )
+            assert set(details) == {None}
 
 
 @pytest.mark.parametrize(
@@ -275,22 +284,22 @@ def test_one_command_is_enough_where_another_fails(name: str, only: str) -> None
     assert all(isinstance(outcome, Reading) for _, outcome in rows)
 
 
-def test_the_full_table_of_an_old_furiosa_smi_tells_who_a_card_is() -> None:
-    told = dict(outputs_of("furiosa", status=2, errors="unexpected argument '--format'"))
+def test_the_full_table_of_an_old_furiosa_smi_reports_who_a_card_is() -> None:
+    outputs = dict(outputs_of("furiosa", status=2, errors="unexpected argument '--format'"))
     table = (Path(FIXTURES) / "furiosa/warboy/info.txt").read_bytes()
-    told["infofull"] = msgspec.structs.replace(told["infofull"], output=table, status=0)
+    outputs["infofull"] = msgspec.structs.replace(outputs["infofull"], output=table, status=0)
     short = b"| Arch | Device | PCI-BDF |\n| rngd | npu0 | 0000:30:00.0 |\n"
-    told["infotable"] = msgspec.structs.replace(told["infotable"], output=short, status=0)
-    rows = REMOTES["furiosa"].reader().read(told)
+    outputs["infotable"] = msgspec.structs.replace(outputs["infotable"], output=short, status=0)
+    rows = REMOTES["furiosa"].reader().read(outputs)
     assert all(device.uuid for device, _ in rows)
     assert len(rows) > 0
 
 
 def test_tables_of_an_old_furiosa_smi_are_read() -> None:
-    told = dict(outputs_of("furiosa", status=2, errors="unexpected argument '--format'"))
+    outputs = dict(outputs_of("furiosa", status=2, errors="unexpected argument '--format'"))
     table = (Path(FIXTURES) / "furiosa/warboy/info.txt").read_bytes()
-    told["infotable"] = msgspec.structs.replace(told["infotable"], output=table, status=0)
-    rows = REMOTES["furiosa"].reader().read(told)
+    outputs["infotable"] = msgspec.structs.replace(outputs["infotable"], output=table, status=0)
+    rows = REMOTES["furiosa"].reader().read(outputs)
     assert rows
 
 
@@ -315,16 +324,16 @@ def test_a_command_that_may_not_be_run() -> None:
 def test_a_device_that_is_not_listed_any_more_is_lost(name: str) -> None:
     reader = REMOTES[name].reader()
     both = reader.read(outputs_of(name))
-    told = {
+    outputs = {
         key: msgspec.structs.replace(output, output=_without_the_second(name, output.output))
         for key, output in outputs_of(name).items()
     }
     if name == "rebellions":  # a table may be cut; a document of nvidia-smi has an end
         for _ in range(RUNS - 1):
-            unread = reader.read(told)[1][1]
+            unread = reader.read(outputs)[1][1]
             assert isinstance(unread, ReadError)
             assert not isinstance(unread, DeviceLost)
-    first, second = reader.read(told)
+    first, second = reader.read(outputs)
     assert isinstance(first[1], Reading)
     assert isinstance(second[1], DeviceLost)
     assert second[0] == both[1][0]
@@ -346,7 +355,7 @@ def board(npu: int) -> CommandOutput:
 
 
 def test_an_ascend_npu_has_the_id_of_its_die_as_on_its_own_machine() -> None:
-    table = {key: told for key, told in outputs_of("ascend").items() if key != "board"}
+    table = {key: result for key, result in outputs_of("ascend").items() if key != "board"}
     reader = REMOTES["ascend"].reader()
     before = [device for device, _ in REMOTES["ascend"].reader().read(table)]
     first = [

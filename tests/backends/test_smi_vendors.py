@@ -101,7 +101,7 @@ def opened(folder: Path, case: Case) -> Iterator[tuple[Stage, Backend]]:
 
 
 @pytest.mark.parametrize("case", MACHINES.values(), ids=MACHINES)
-def test_nobody_asked_for_processes(tmp_path: Path, case: Case) -> None:
+def test_processes_were_not_requested(tmp_path: Path, case: Case) -> None:
     with opened(tmp_path, case) as (_, backend):
         device = backend.identify(backend.discover()[0])[0]
         readings = backend.read(device, Request(processes=False))

@@ -48,13 +48,13 @@ def polled(machine: FixtureMachine, folder: Path, end: str = "") -> list[Polled]
         assert programs
         backend = staged.backend()
         backend.open()
-        told = Poll(staged.clock)(backend)
+        polls = Poll(staged.clock)(backend)
         backend.close()
-    return told
+    return polls
 
 
-def series_of(told: list[Polled]) -> list[set[tuple[str, ...]]]:
-    return [set(reading.values) for one in told for reading in one.readings]
+def series_of(polls: list[Polled]) -> list[set[tuple[str, ...]]]:
+    return [set(reading.values) for one in polls for reading in one.readings]
 
 
 @pytest.mark.parametrize("machine", _CHOSEN, ids=lambda machine: machine.name)

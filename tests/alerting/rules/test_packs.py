@@ -214,8 +214,8 @@ def above_info(fired: dict[str, set[str]]) -> dict[str, set[str]]:
 
 
 EVERY_S = 30.0
-HEALTHY = [machine for machine in MACHINES if machine.healthy and not machine.tells_of_a_fault]
-TELLING = [machine for machine in MACHINES if machine.tells_of_a_fault]
+HEALTHY = [machine for machine in MACHINES if machine.healthy and not machine.reports_fault]
+TELLING = [machine for machine in MACHINES if machine.reports_fault]
 
 
 @pytest.mark.parametrize("machine", HEALTHY, ids=lambda machine: machine.name)

@@ -18,19 +18,19 @@ BEFORE: CpuTimes = {"user": 50.0, "system": 10.0, "idle": 100.0, "iowait": 10.0}
 )
 def test_waiting_for_a_disk_is_idle(passed: CpuTimes, ratio: float) -> None:
     now = {mode: seconds + passed.get(mode, 0.0) for mode, seconds in BEFORE.items()}
-    told, since = busy_ratio(BEFORE, now)
-    assert told == pytest.approx(ratio)
+    busy, since = busy_ratio(BEFORE, now)
+    assert busy == pytest.approx(ratio)
     assert since is now
 
 
 def test_what_is_too_near_is_compared_again_later() -> None:
-    told, since = busy_ratio(BEFORE, {**BEFORE, "user": 50.1})
-    assert told is None
+    busy, since = busy_ratio(BEFORE, {**BEFORE, "user": 50.1})
+    assert busy is None
     assert since is BEFORE
 
 
-def test_counters_that_began_anew_are_compared_with_from_now_on() -> None:
+def test_counters_that_were_reset_are_compared_with_from_now_on() -> None:
     now = dict.fromkeys(BEFORE, 1.0)
-    told, since = busy_ratio(BEFORE, now)
-    assert told is None
+    busy, since = busy_ratio(BEFORE, now)
+    assert busy is None
     assert since is now

@@ -44,7 +44,7 @@ def test_by_pid() -> None:
         (None, None),
     ],
 )
-def test_a_program_is_told_without_path_and_arguments(
+def test_a_program_is_named_without_path_and_arguments(
     command: str | None, name: str | None
 ) -> None:
     assert listed("x:0", 7, command, GIB).command == name
@@ -54,7 +54,7 @@ def test_a_name_of_the_kernel_stays_whole() -> None:
     assert listed("x:0", 7, "Compositor Thr", GIB, is_comm=True).command == "Compositor Thr"
 
 
-def told_of(root: Path, comm: str, command: str) -> tuple[str, str | None]:
+def names_of(root: Path, comm: str, command: str) -> tuple[str, str | None]:
     """Where a listed pid is, and its name, when the kernel calls it `comm`."""
     folder = root / "proc/7"
     folder.mkdir(parents=True)
@@ -75,12 +75,12 @@ def told_of(root: Path, comm: str, command: str) -> tuple[str, str | None]:
     ],
 )
 def test_a_process_here_is_known_by_its_name(tmp_path: Path, comm: str, command: str) -> None:
-    assert told_of(tmp_path, comm[:15], command) == ("same", comm[:15])
+    assert names_of(tmp_path, comm[:15], command) == ("same", comm[:15])
 
 
 def test_a_process_with_another_name_is_somebody_else(tmp_path: Path) -> None:
-    assert told_of(tmp_path, "bash", "/usr/bin/sleep 30") == ("foreign", "sleep")
+    assert names_of(tmp_path, "bash", "/usr/bin/sleep 30") == ("foreign", "sleep")
 
 
 def test_a_process_without_a_name_is_not_known_to_be_here(tmp_path: Path) -> None:
-    assert told_of(tmp_path, "bash", "[Not Found]") == ("foreign", None)
+    assert names_of(tmp_path, "bash", "[Not Found]") == ("foreign", None)

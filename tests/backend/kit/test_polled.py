@@ -40,7 +40,7 @@ class Bench:
         self.source = Source(self.clock)
         self.polled = Polled(self.source, self.clock, pace_s=2.0, patience_s=WAIT_S)
 
-    def told(self) -> int:
+    def document(self) -> int:
         return self.polled.answer(WAIT_S).document
 
 
@@ -50,25 +50,25 @@ def bench() -> Bench:
 
 
 def test_an_answer_serves_until_the_next_one_is_due(bench: Bench) -> None:
-    assert bench.told() == 1
+    assert bench.document() == 1
     bench.clock.advance(1.9)
-    assert bench.told() == 1
+    assert bench.document() == 1
     assert bench.polled.answer(WAIT_S).age_s == pytest.approx(1.9)
     bench.clock.advance(0.1)
-    assert bench.told() == 2
+    assert bench.document() == 2
 
 
-def test_a_source_that_is_slow_is_asked_less_often(bench: Bench) -> None:
+def test_a_source_that_is_slow_is_queried_less_often(bench: Bench) -> None:
     bench.source.takes_s = 1.5
-    bench.told()
+    bench.document()
     assert bench.polled.answer(WAIT_S).pace_s == 3.0
     bench.clock.advance(2.9)
-    assert bench.told() == 1
+    assert bench.document() == 1
     bench.clock.advance(0.1)
-    assert bench.told() == 2
+    assert bench.document() == 2
 
 
-def test_while_it_is_asked_the_answer_before_is_given_with_its_age() -> None:
+def test_while_it_is_queried_the_answer_before_is_given_with_its_age() -> None:
     clock = ManualClock()
     source = Source(clock)
     polled = Polled(source, clock, pace_s=2.0, patience_s=0.0)
@@ -81,7 +81,7 @@ def test_while_it_is_asked_the_answer_before_is_given_with_its_age() -> None:
     source.free.set()
 
 
-def test_before_the_first_answer_it_is_waited_for_and_asked_once() -> None:
+def test_before_the_first_answer_it_is_waited_for_and_queried_once() -> None:
     clock = ManualClock()
     source = Source(clock)
     source.free.clear()
@@ -94,30 +94,30 @@ def test_before_the_first_answer_it_is_waited_for_and_asked_once() -> None:
     assert source.calls == 1
 
 
-def test_one_failure_is_bridged_and_the_second_is_told(bench: Bench) -> None:
-    bench.told()
+def test_one_failure_is_bridged_and_the_second_is_reported(bench: Bench) -> None:
+    bench.document()
     bench.source.error = ReadError("the daemon is away")
     bench.clock.advance(2.0)
-    assert bench.told() == 1
+    assert bench.document() == 1
     assert bench.source.calls == 2
     with pytest.raises(ReadError, match="the daemon is away"):
-        bench.told()
+        bench.document()
     assert bench.source.calls == 3
 
 
-def test_a_first_failure_without_an_answer_is_told(bench: Bench) -> None:
+def test_a_first_failure_without_an_answer_is_reported(bench: Bench) -> None:
     bench.source.error = ReadError("the daemon is away")
     with pytest.raises(ReadError, match="the daemon is away"):
-        bench.told()
+        bench.document()
 
 
-def test_who_fails_is_asked_again_at_once_and_then_at_growing_intervals(bench: Bench) -> None:
+def test_who_fails_is_queried_again_at_once_and_then_at_growing_intervals(bench: Bench) -> None:
     bench.source.error = ReadError("away")
     calls = []
     for seconds in (0.0, 0.0, 1.9, 0.1, 3.9, 0.1):
         bench.clock.advance(seconds)
         with pytest.raises(ReadError):
-            bench.told()
+            bench.document()
         calls.append(bench.source.calls)
     assert calls == [1, 2, 2, 3, 3, 4]
 
@@ -137,7 +137,7 @@ def test_a_success_ends_the_growing_of_intervals(bench: Bench) -> None:
         bench.clock.advance(seconds)
         bench.source.error = error
         with contextlib.suppress(ReadError):
-            bench.told()
+            bench.document()
         calls.append(bench.source.calls)
     assert calls == [1, 2, 3, 4, 5, 5, 6]
 
@@ -145,12 +145,12 @@ def test_a_success_ends_the_growing_of_intervals(bench: Bench) -> None:
 def test_a_bug_in_a_parser_is_an_error_of_the_source(bench: Bench) -> None:
     bench.source.error = ValueError("no such column")
     with pytest.raises(AccelwatchError, match="ValueError: no such column"):
-        bench.told()
+        bench.document()
 
 
-def test_a_closed_one_is_asked_no_more(bench: Bench) -> None:
-    bench.told()
+def test_a_closed_one_is_queried_no_more(bench: Bench) -> None:
+    bench.document()
     bench.polled.close()
     bench.clock.advance(10.0)
-    assert bench.told() == 1
+    assert bench.document() == 1
     assert bench.source.calls == 1

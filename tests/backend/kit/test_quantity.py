@@ -21,7 +21,7 @@ from accelwatch.base.absence import Absence
 
 
 @pytest.mark.parametrize(
-    ("told", "units", "value"),
+    ("raw", "units", "value"),
     [
         ("38C", CELSIUS, 38.0),
         ("38.5 °C", CELSIUS, 38.5),
@@ -42,17 +42,17 @@ from accelwatch.base.absence import Absence
         ("98,7 %", PERCENT, 0.987),
     ],
 )
-def test_a_number_in_base_units(told: object, units: Units, value: float) -> None:
-    assert quantity(told, units) == pytest.approx(value)
+def test_a_number_in_base_units(raw: object, units: Units, value: float) -> None:
+    assert quantity(raw, units) == pytest.approx(value)
 
 
-@pytest.mark.parametrize("told", [None, "", " ", "-", "--", "N/A", "[N/A]", "n/a", "Not Supported"])
-def test_what_is_not_given(told: object) -> None:
-    assert quantity(told, WATTS) is Absence.UNSUPPORTED
+@pytest.mark.parametrize("raw", [None, "", " ", "-", "--", "N/A", "[N/A]", "n/a", "Not Supported"])
+def test_what_is_not_given(raw: object) -> None:
+    assert quantity(raw, WATTS) is Absence.UNSUPPORTED
 
 
 @pytest.mark.parametrize(
-    ("told", "units"),
+    ("raw", "units"),
     [
         ("ERR!", WATTS),
         ("43.9C", WATTS),
@@ -74,8 +74,8 @@ def test_what_is_not_given(told: object) -> None:
         ("5", HERTZ),
     ],
 )
-def test_what_is_no_such_number(told: object, units: Units) -> None:
-    assert quantity(told, units) is Absence.ERROR
+def test_what_is_no_such_number(raw: object, units: Units) -> None:
+    assert quantity(raw, units) is Absence.ERROR
 
 
 _ANY = st.recursive(
@@ -86,8 +86,8 @@ _ANY = st.recursive(
 
 
 @given(_ANY, st.sampled_from([CELSIUS, WATTS, PERCENT, HERTZ, BYTES]))
-def test_nothing_raises_and_no_value_is_infinite(told: object, units: Units) -> None:
-    answer = quantity(told, units)
+def test_nothing_raises_and_no_value_is_infinite(raw: object, units: Units) -> None:
+    answer = quantity(raw, units)
     assert isinstance(answer, Absence) or math.isfinite(answer)
 
 

@@ -6,15 +6,15 @@ from accelwatch.backend.kit.smi.listing import Gpu
 from accelwatch.base.errors import DeviceLost
 
 
-def gpu(**told: str) -> Gpu:
+def gpu(**attributes: str) -> Gpu:
     fields: dict[tuple[str, ...], object] = {
-        ("block", key.replace("_", " ")): value for key, value in told.items()
+        ("block", key.replace("_", " ")): value for key, value in attributes.items()
     }
     return Gpu(number=3, pci_bus_id=None, fields=fields)
 
 
 @pytest.mark.parametrize(
-    ("told", "code"),
+    ("attributes", "code"),
     [
         ({"fan_speed": "GPU is lost"}, "gpu_is_lost"),
         ({"fan_speed": "[PPU is lost]"}, "gpu_is_lost"),
@@ -22,14 +22,14 @@ def gpu(**told: str) -> Gpu:
         ({"gpu_current_temp": "[GPU requires reset]"}, "reset_required"),
     ],
 )
-def test_a_gpu_that_does_not_answer(told: dict[str, str], code: str) -> None:
+def test_a_gpu_that_does_not_answer(attributes: dict[str, str], code: str) -> None:
     with pytest.raises(DeviceLost, match="gpu3: its command says") as lost:
-        gpu(power="61 W", **told).must_answer("gpu3")
+        gpu(power="61 W", **attributes).must_answer("gpu3")
     assert lost.value.code == code
 
 
 @pytest.mark.parametrize(
-    "told",
+    "attributes",
     [
         {"used": "12 MiB"},
         {"used": "N/A"},
@@ -38,5 +38,5 @@ def test_a_gpu_that_does_not_answer(told: dict[str, str], code: str) -> None:
         {"pending_page_blacklist": "GPU requires reset"},
     ],
 )
-def test_a_gpu_that_answers(told: dict[str, str]) -> None:
-    gpu(**told).must_answer("gpu3")
+def test_a_gpu_that_answers(attributes: dict[str, str]) -> None:
+    gpu(**attributes).must_answer("gpu3")

@@ -96,7 +96,7 @@ def test_without_folders_of_its_own_it_names_none(
     assert refusal(build())[0] == "x-smi was not found in the folders of commands"
 
 
-def test_a_file_that_the_configuration_names_and_that_is_none_is_what_is_told(
+def test_a_file_that_the_configuration_names_and_that_is_none_is_what_is_reported(
     build: Build, tmp_path: Path
 ) -> None:
     program(tmp_path / "usr/bin/x-smi")
@@ -107,14 +107,14 @@ def test_a_file_that_the_configuration_names_and_that_is_none_is_what_is_told(
     )
 
 
-def test_the_command_that_the_configuration_names_is_asked(build: Build, tmp_path: Path) -> None:
+def test_the_command_that_the_configuration_names_is_queried(build: Build, tmp_path: Path) -> None:
     program(tmp_path / "usr/bin/x-smi", "1.0")
     named = program(tmp_path / "home/x-smi", "2.0")
     assert build(x_smi=str(named)).open().versions == {"driver": "2.0"}
 
 
 @pytest.mark.parametrize(
-    ("told", "module", "versions"),
+    ("output", "module", "versions"),
     [
         ("1.0", "0.9", {"driver": "1.0"}),
         ("", "0.9", {"driver": "0.9"}),
@@ -123,15 +123,15 @@ def test_the_command_that_the_configuration_names_is_asked(build: Build, tmp_pat
     ],
 )
 def test_the_version_is_the_commands_else_the_kernel_modules(
-    build: Build, tmp_path: Path, told: str, module: str | None, versions: dict[str, str]
+    build: Build, tmp_path: Path, output: str, module: str | None, versions: dict[str, str]
 ) -> None:
-    program(tmp_path / "usr/bin/x-stat", told)
+    program(tmp_path / "usr/bin/x-stat", output)
     if module is not None:
         module_says(tmp_path, module)
     assert build().open() == Opened(source="x-smi", versions=versions)
 
 
-def test_a_probe_tells_of_the_bus_the_driver_and_the_command(build: Build, tmp_path: Path) -> None:
+def test_a_probe_reports_the_bus_the_driver_and_the_command(build: Build, tmp_path: Path) -> None:
     probe = build().probe()
     assert [(check.subject, check.ok, check.remedy) for check in probe.checks] == [
         ("PCI 1234, class 03 or 12", False, ""),
@@ -170,7 +170,7 @@ def reading_of(
     return reading
 
 
-def test_processes_are_told_after_the_numbers(build: Build) -> None:
+def test_processes_are_reported_after_the_numbers(build: Build) -> None:
     order: list[str] = []
 
     def one() -> list[Process]:
@@ -185,14 +185,14 @@ def test_processes_are_told_after_the_numbers(build: Build) -> None:
     assert order == ["numbers", "processes"]
 
 
-def test_processes_that_are_not_known_or_not_asked_for_are_absent(build: Build) -> None:
-    asked = Request(slow=True, processes=True, groups=frozenset())
+def test_processes_that_are_not_known_or_not_requested_are_absent(build: Build) -> None:
+    request = Request(slow=True, processes=True, groups=frozenset())
     left = Request(slow=True, processes=False, groups=frozenset())
 
     def never() -> list[Process]:
         raise AssertionError("nobody asked for them")
 
-    assert reading_of(build(), asked, Absence.ERROR).absent == {("processes",): Absence.ERROR}
+    assert reading_of(build(), request, Absence.ERROR).absent == {("processes",): Absence.ERROR}
     for processes in (never, Absence.ERROR):
         reading = reading_of(build(), left, processes)
         assert reading.absent == {("processes",): Absence.NOT_COLLECTED}

@@ -34,7 +34,7 @@ def test_what_cannot_be_run_and_what_is_a_folder_is_not_meant(tmp_path: Path) ->
     assert find_program(tmp_path, ["x-smi"]) is None
 
 
-def test_path_is_not_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_path_is_not_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _program(tmp_path / "home/x-smi", "")
     monkeypatch.setenv("PATH", str(tmp_path / "home"))
     assert find_program(tmp_path, ["x-smi"]) is None
@@ -62,10 +62,10 @@ def test_its_complaint(tmp_path: Path, text: str, complaint: str) -> None:
 def test_a_whole_output_counts_whatever_the_status(tmp_path: Path) -> None:
     program = _program(tmp_path / "x-smi", "echo all; echo 'card 3 is bad' >&2; exit 3")
     assert (
-        output_of(program, timeout_s=GUARD_S, is_complete=lambda told: told == b"all\n") == b"all\n"
+        output_of(program, timeout_s=GUARD_S, is_complete=lambda text: text == b"all\n") == b"all\n"
     )
     with pytest.raises(ReadError, match="x-smi ended with status 3: card 3 is bad"):
-        output_of(program, timeout_s=GUARD_S, is_complete=lambda told: told == b"more\n")
+        output_of(program, timeout_s=GUARD_S, is_complete=lambda text: text == b"more\n")
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_a_whole_output_counts_whatever_the_status(tmp_path: Path) -> None:
         ("echo all; sleep 60", 0.5, "did not end within"),
     ],
 )
-def test_what_was_told_before_an_end_by_force_does_not_count(
+def test_what_was_printed_before_an_end_by_force_does_not_count(
     tmp_path: Path, text: str, timeout_s: float, complaint: str
 ) -> None:
     program = _program(tmp_path / "x-smi", text)

@@ -57,17 +57,17 @@ def test_what_another_backend_reads_is_not_ours(tmp_path: Path, driver: str) -> 
         stage.backend().open()
 
 
-@pytest.mark.parametrize("told", ["RyzenAI-npu4", "NPU Strix Halo", "RyzenAI-npu3-aie2ps"])
-def test_the_product_in_the_words_of_each_release(tmp_path: Path, told: str) -> None:
+@pytest.mark.parametrize("product", ["RyzenAI-npu4", "NPU Strix Halo", "RyzenAI-npu3-aie2ps"])
+def test_the_product_in_the_words_of_each_release(tmp_path: Path, product: str) -> None:
     stage = machine(tmp_path, 1)
-    (tmp_path / "sys/bus/pci/devices" / BUSES[0] / "vbnv").write_text(f"{told}\n")
-    assert identified(stage).model == told
+    (tmp_path / "sys/bus/pci/devices" / BUSES[0] / "vbnv").write_text(f"{product}\n")
+    assert identified(stage).model == product
 
 
-@pytest.mark.parametrize("told", ["", "7", "\x1b[31mNPU", "N" * 80])
-def test_a_product_that_is_none(tmp_path: Path, told: str) -> None:
+@pytest.mark.parametrize("product", ["", "7", "\x1b[31mNPU", "N" * 80])
+def test_a_product_that_is_none(tmp_path: Path, product: str) -> None:
     stage = machine(tmp_path, 1)
-    (tmp_path / "sys/bus/pci/devices" / BUSES[0] / "vbnv").write_text(told)
+    (tmp_path / "sys/bus/pci/devices" / BUSES[0] / "vbnv").write_text(product)
     assert identified(stage).model == "AMD NPU (Strix, Krackan)"
 
 
@@ -114,16 +114,16 @@ def test_a_client_of_a_driver_without_fdinfo_leaves_no_sum(tmp_path: Path) -> No
     assert reading.absent["memory_used_bytes",] is Absence.UNSUPPORTED
 
 
-def test_a_release_that_tells_memory_and_no_load(tmp_path: Path) -> None:
+def test_a_release_that_reports_memory_and_no_load(tmp_path: Path) -> None:
     """amdxdna of Linux 7: its own counts, and those that DRM keeps."""
-    told = (
+    fdinfo_text = (
         "pos:\t0\ndrm-driver:\tamdxdna_accel_driver\ndrm-client-id:\t5\n"
         f"drm-pdev:\t{BUSES[0]}\namdxdna_accel_driver-heap-alloc:\t64 MiB\n"
         "amdxdna_accel_driver-internal-alloc:\t128 KiB\ndrm-total-memory:\t3 MiB\n"
         "drm-shared-memory:\t0\ndrm-active-memory:\t0\ndrm-resident-memory:\t2 MiB\n"
     )
     stage = machine(tmp_path, 1)
-    (tmp_path / "proc/4100/fdinfo/7").write_text(told)
+    (tmp_path / "proc/4100/fdinfo/7").write_text(fdinfo_text)
     backend, poll = stage.backend(), Poll(stage.clock)
     poll(backend)
     reading = poll(backend)[0].readings[0]
@@ -168,15 +168,15 @@ def test_a_cut_fdinfo_invents_nothing(tmp_path: Path, cut: int) -> None:
     assert ("utilization_ratio",) not in values
 
 
-def test_a_client_that_tells_no_memory_leaves_no_sum(tmp_path: Path) -> None:
+def test_a_client_that_reports_no_memory_leaves_no_sum(tmp_path: Path) -> None:
     stage = machine(tmp_path, 1)
-    told = fdinfo(0, 5, client=6).partition("drm-total")[0]
-    add_process(FakeTree(tmp_path), 4300, 0, told)
+    clients = fdinfo(0, 5, client=6).partition("drm-total")[0]
+    add_process(FakeTree(tmp_path), 4300, 0, clients)
     (polled,) = Poll(stage.clock)(stage.backend())
     assert polled.readings[0].absent["memory_used_bytes",] is Absence.UNSUPPORTED
 
 
-def test_asleep_and_off_the_bus_are_told_apart(tmp_path: Path) -> None:
+def test_asleep_and_off_the_bus_are_distinguished(tmp_path: Path) -> None:
     with MACHINES[2].stage(tmp_path) as stage:
         backend = stage.backend()
         _, asleep, lost = backend.discover()
@@ -190,7 +190,7 @@ def test_asleep_and_off_the_bus_are_told_apart(tmp_path: Path) -> None:
             backend.read(lost, Request())
 
 
-def test_of_a_driver_that_is_not_known_a_sleeping_device_is_not_asked(tmp_path: Path) -> None:
+def test_of_a_driver_that_is_not_known_a_sleeping_device_is_not_queried(tmp_path: Path) -> None:
     with MACHINES[2].stage(tmp_path) as stage:
         link = tmp_path / "sys/bus/pci/devices" / BUSES[1] / "driver"
         link.unlink()

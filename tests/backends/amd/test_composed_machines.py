@@ -179,7 +179,7 @@ def test_graphics_processes_and_their_engine_time(composed: Any) -> None:
     assert second[1].utilization_ratio == pytest.approx(0.25)
 
 
-def test_opt_in_groups_are_left_out_unless_asked_for(composed: Any) -> None:
+def test_opt_in_groups_are_left_out_unless_requested(composed: Any) -> None:
     device, given = composed("mi300x-x2").first(frozenset())
     (reading,) = sound_readings((given,), (device,), frozenset())
     keys = {series[0] for series in reading.values}
@@ -190,7 +190,7 @@ def test_opt_in_groups_are_left_out_unless_asked_for(composed: Any) -> None:
     assert device.id == reading.device_id
 
 
-def test_slow_quantities_are_kept_until_they_are_asked_for_again(composed: Any) -> None:
+def test_slow_quantities_are_kept_until_they_are_requested_again(composed: Any) -> None:
     machine = composed("mi300x-x2")
     backend = machine.backend()
     device = backend.discover()[0]

@@ -27,7 +27,7 @@ def test_every_device_is_a_row_however_broken(composed: Any) -> None:
     assert [device.name for device in found] == ["amd0", "amd1", "amd2", "amd3"]
 
 
-def test_memory_errors_are_counted_and_repairs_told(composed: Any) -> None:
+def test_memory_errors_are_counted_and_repairs_reported(composed: Any) -> None:
     _, reading = composed("mi300x-faulty").first()
     assert reading.values["ecc_errors_total", "uncorrected"] == 3
     assert reading.values["ecc_errors_total", "deferred"] == 2
@@ -194,7 +194,7 @@ def test_unreadable_port_above_makes_no_false_link(
 
 
 @pytest.mark.parametrize(("lanes", "reason"), [("63", Absence.ERROR), ("0", None)])
-def test_a_board_that_has_left_the_bus_is_told_from_one_without_a_link(
+def test_a_board_that_has_left_the_bus_is_distinguished_from_one_without_a_link(
     composed: Any, lanes: str, reason: Absence | None
 ) -> None:
     machine = composed("mi300x-x2")

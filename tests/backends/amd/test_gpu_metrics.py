@@ -53,7 +53,7 @@ def table(revision: tuple[int, int], *patches: Patch) -> bytes:
     return bytes(content)
 
 
-def told(content: bytes, architecture: str = "gfx942/CDNA3") -> dict[tuple[str, ...], float]:
+def values_of(content: bytes, architecture: str = "gfx942/CDNA3") -> dict[tuple[str, ...], float]:
     """The series that one table alone gives."""
     found, out = parse(content), Collected("d")
     assert found is not None
@@ -70,7 +70,7 @@ def test_every_layout_has_the_size_of_its_structure() -> None:
 def test_all_ones_mean_nothing_is_available(revision: tuple[int, int]) -> None:
     found = parse(table(revision))
     assert found == Table(revision=revision, numbers={}, arrays={})
-    assert told(table(revision)) == {}
+    assert values_of(table(revision)) == {}
 
 
 def test_table_1_4_of_mi300() -> None:
@@ -88,7 +88,7 @@ def test_table_1_4_of_mi300() -> None:
         (240, "H", (2100, 2050)),
         (280, "H", 1300),
     )
-    values = told(content)
+    values = values_of(content)
     assert values["temperature_celsius", "junction"] == 71
     assert values["temperature_celsius", "memory"] == 60
     assert values["power_watts",] == 1387
@@ -115,7 +115,7 @@ def test_table_1_5_has_jpeg_engines_and_naks() -> None:
         (168, "I", (5, 6)),
         (104, "I", 0b10000),
     )
-    values = told(content)
+    values = values_of(content)
     assert values["engine_utilization_ratio", "jpeg"] == pytest.approx(0.02)
     assert values["energy_joules_total", "hardware"] == 2
     assert values["pcie_errors_total", "nak_sent"] == 5
@@ -148,14 +148,14 @@ def test_tables_1_6_to_1_8_count_residencies(
     assert out.values["throttle_active", "power"] == 1
     assert out.values["throttle_seconds_total", "memory_thermal"] == 0
     assert out.values["throttle_active", "memory_thermal"] == 0
-    values = told(at(3000, 600))
+    values = values_of(at(3000, 600))
     assert values["core_utilization_ratio", "xcc0"] == 0.8
     assert values["core_utilization_ratio", "xcc1"] == 0.4
     assert values["energy_joules_total", "hardware"] == 10
 
 
 def test_links_of_table_1_7() -> None:
-    values = told(table((1, 7), (264, "H", (1, 1, 0, 2))))
+    values = values_of(table((1, 7), (264, "H", (1, 1, 0, 2))))
     assert values["interconnect_links", "xgmi", "up"] == 2
     assert values["interconnect_links", "xgmi", "down"] == 1
     assert values["link_up", "xgmi", "2"] == 0
@@ -190,7 +190,7 @@ TABLE_1_9 = attributes(
 
 
 def test_table_1_9_describes_itself() -> None:
-    values = told(TABLE_1_9)
+    values = values_of(TABLE_1_9)
     assert values == {
         ("temperature_celsius", "junction"): 70,
         ("power_watts",): 1390,
@@ -214,12 +214,12 @@ def test_table_1_9_describes_itself() -> None:
 
 def test_table_1_9_ends_at_an_attribute_that_cannot_be_read() -> None:
     content = attributes((0, 2, (70,)), (3, 3, (9,)), (4, 2, (93,)))
-    assert told(content) == {("temperature_celsius", "junction"): 70}
+    assert values_of(content) == {("temperature_celsius", "junction"): 70}
 
 
 def test_table_2_1_of_an_apu_is_in_hundredths() -> None:
     content = table((2, 1), (4, "H", (4512, 5001)), (28, "H", (2500, 0)), (40, "H", 15500))
-    values = told(content, "gfx1103/RDNA3")
+    values = values_of(content, "gfx1103/RDNA3")
     assert values["temperature_celsius", "gpu"] == 45.12
     assert values["temperature_celsius", "soc"] == 50.01
     assert values["utilization_ratio",] == 0.25
@@ -227,10 +227,10 @@ def test_table_2_1_of_an_apu_is_in_hundredths() -> None:
 
 
 def test_table_3_0_of_an_apu_counts_activity_in_percent() -> None:
-    values = told(table((3, 0), (42, "H", (25, 50))), "gfx1150/RDNA3.5")
+    values = values_of(table((3, 0), (42, "H", (25, 50))), "gfx1150/RDNA3.5")
     assert values["utilization_ratio",] == 0.25
     assert values["engine_utilization_ratio", "vcn"] == 0.5
-    beyond = told(table((3, 0), (42, "H", (101, 100))), "gfx1150/RDNA3.5")
+    beyond = values_of(table((3, 0), (42, "H", (101, 100))), "gfx1150/RDNA3.5")
     assert ("utilization_ratio",) not in beyond
     assert beyond["engine_utilization_ratio", "vcn"] == 1.0
 
@@ -238,25 +238,25 @@ def test_table_3_0_of_an_apu_counts_activity_in_percent() -> None:
 def test_status_bits_that_need_no_knowledge_of_the_chip() -> None:
     bits = {"power": 5, "thermal_hardware": 44, "memory_thermal": 34, "other": 60}
     for reason, bit in bits.items():
-        values = told(table((2, 2), (120, "Q", 1 << bit)))
+        values = values_of(table((2, 2), (120, "Q", 1 << bit)))
         active = [
             series[1] for series, on in values.items() if series[0] == "throttle_active" and on
         ]
         assert active == [reason]
 
 
-def test_old_status_bits_are_only_told_apart_from_none() -> None:
-    assert told(table((1, 1), (68, "I", 0)))["throttle_active", "other"] == 0
-    assert told(table((1, 1), (68, "I", 4)))["throttle_active", "other"] == 1
+def test_old_status_bits_are_only_distinguished_from_none() -> None:
+    assert values_of(table((1, 1), (68, "I", 0)))["throttle_active", "other"] == 0
+    assert values_of(table((1, 1), (68, "I", 4)))["throttle_active", "other"] == 1
 
 
 def test_energy_of_a_radeon_is_not_believed() -> None:
     content = table((1, 3), (24, "Q", 17_691_682))
-    assert ("energy_joules_total", "hardware") not in told(content, "gfx1030/RDNA2")
-    assert told(content, "gfx90a/CDNA2")["energy_joules_total", "hardware"] == pytest.approx(
+    assert ("energy_joules_total", "hardware") not in values_of(content, "gfx1030/RDNA2")
+    assert values_of(content, "gfx90a/CDNA2")["energy_joules_total", "hardware"] == pytest.approx(
         269.95, abs=0.01
     )
-    assert ("energy_joules_total", "hardware") not in told(
+    assert ("energy_joules_total", "hardware") not in values_of(
         table((1, 3), (24, "Q", 0)), "gfx90a/CDNA2"
     )
 
@@ -308,13 +308,13 @@ def table_contents() -> list[bytes]:
 
 @pytest.mark.parametrize("content", table_contents())
 def test_a_cut_table_gives_a_part_of_the_whole(content: bytes) -> None:
-    whole = told(content)
+    whole = values_of(content)
     for length in range(0, len(content), 7):
         found = parse(content[:length])
         if found is None:
             assert length < 8
             continue
-        part = told(content[:length])
+        part = values_of(content[:length])
         sums = ("interconnect_bytes_total", "engine_utilization_ratio")
         assert {s: v for s, v in part.items() if s[0] not in sums}.items() <= whole.items()
 

@@ -47,7 +47,7 @@ def test_processes_can_be_left_out(composed: Any) -> None:
     assert reading.absent["processes",] == Absence.NOT_COLLECTED
 
 
-def test_one_shot_reading_tells_no_process_utilization(composed: Any) -> None:
+def test_one_shot_reading_has_no_process_utilization(composed: Any) -> None:
     machine = composed("rx7900")
     machine.one_shot = True
     backend = machine.backend()

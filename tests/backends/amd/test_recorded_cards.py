@@ -272,7 +272,7 @@ def test_every_number_of_a_recorded_card_is_believed(card: Any, name: str) -> No
 
 
 @pytest.mark.parametrize("name", MISSING)
-def test_what_a_recorded_card_does_not_tell(card: Any, name: str) -> None:
+def test_what_a_recorded_card_does_not_report(card: Any, name: str) -> None:
     _, reading = card(name).first()
     for series, reason in MISSING[name].items():
         assert series not in reading.values

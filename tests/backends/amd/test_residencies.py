@@ -13,7 +13,7 @@ def recorded(meter: ResidencyMeter) -> Collected:
     return out
 
 
-def test_one_table_tells_no_time() -> None:
+def test_one_table_has_no_time() -> None:
     meter = ResidencyMeter()
     meter.update(100, {"power": 50}, 1.0)
     out = recorded(meter)
@@ -48,7 +48,7 @@ def test_counter_that_fell_after_a_reset_adds_nothing() -> None:
     assert ("throttle_active", "power") not in out.values
 
 
-def test_long_silence_and_standing_clock_add_nothing() -> None:
+def test_long_silence_and_stopped_clock_add_nothing() -> None:
     meter = ResidencyMeter()
     meter.update(0, {"power": 0}, 0.0)
     meter.update(10, {"power": 10}, 0.0)
@@ -56,7 +56,7 @@ def test_long_silence_and_standing_clock_add_nothing() -> None:
     assert ("throttle_seconds_total", "power") not in recorded(meter).values
 
 
-def test_residencies_without_a_counter_only_tell_whether_they_move() -> None:
+def test_residencies_without_a_counter_only_show_whether_they_move() -> None:
     meter = ResidencyMeter()
     meter.update(None, {"power": 5, "power_brake": 1}, 0.0)
     meter.update(None, {"power": 9, "power_brake": 1}, 1.0)

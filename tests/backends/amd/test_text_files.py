@@ -129,7 +129,7 @@ def test_a_board_whose_revision_is_unknown_has_the_name_of_its_family(device_id:
         (None, "AMD Radeon RX 6000 series (Navi 23)"),
     ],
 )
-def test_product_of_73ff_is_told_by_its_revision(
+def test_product_of_73ff_follows_from_its_revision(
     composed: Any, revision: str | None, model: str
 ) -> None:
     machine = composed("rx7900")

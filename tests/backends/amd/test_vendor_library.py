@@ -99,7 +99,7 @@ class Rig:
             timeout=60,
         )
 
-    def told(self, scenario: str) -> dict[str, Any]:
+    def report(self, scenario: str) -> dict[str, Any]:
         done = self.run(scenario)
         assert done.returncode == 0, done.stderr
         found: dict[str, Any] = json.loads(done.stdout)
@@ -121,7 +121,7 @@ def rig(composed: Callable[[str], Any], tmp_path_factory: pytest.TempPathFactory
 
 def test_library_adds_what_the_files_lack(rig: Rig) -> None:
     rig.build()
-    found = rig.told(FULL)
+    found = rig.report(FULL)
     assert found["source"] == "sysfs+amdsmi"
     assert found["versions"]["library"] == "26.0.2"
     assert found["uuid"] == "aaff74a1-0000-1000-80bb-ccddeeff0011"
@@ -145,7 +145,7 @@ def test_library_adds_what_the_files_lack(rig: Rig) -> None:
 
 def test_all_ones_of_the_library_are_no_value(rig: Rig) -> None:
     rig.build()
-    values = rig.told(FULL)["values"]
+    values = rig.report(FULL)["values"]
     assert "ecc_location_errors_total:deferred:umc" not in values
     assert "link_up:xgmi:3" not in values
 
@@ -163,7 +163,7 @@ def test_counts_of_a_sleeping_block_are_no_value_from_the_library_either(
 ) -> None:
     rig.build()
     assert true in FULL
-    found = rig.told(FULL.replace(true, bogus))
+    found = rig.report(FULL.replace(true, bogus))
     assert found["absent"]["ecc_errors_total"] == "error"
     assert not any(series.startswith("ecc_errors_total") for series in found["values"])
     assert found["values"]["ecc_location_errors_total:uncorrected:gfx"] == 0
@@ -173,7 +173,7 @@ def test_counts_of_a_sleeping_block_are_no_value_from_the_library_either(
 def test_violation_counters_become_seconds(rig: Rig) -> None:
     rig.build()
     rig.reads = 2
-    found = rig.told(FULL)
+    found = rig.report(FULL)
     assert found["values"]["throttle_seconds_total:power"] == 0
     assert found["values"]["throttle_active:power"] == 0
     assert "throttle_seconds_total:memory_thermal" not in found["values"]
@@ -181,7 +181,7 @@ def test_violation_counters_become_seconds(rig: Rig) -> None:
 
 def test_what_the_library_does_not_support_is_left_alone(rig: Rig) -> None:
     rig.build()
-    found = rig.told("major=26\ngpus=1\n0.bdf=0000:05:00.0\n")
+    found = rig.report("major=26\ngpus=1\n0.bdf=0000:05:00.0\n")
     assert found["uuid"] is None
     assert "ecc_errors_total" not in found["absent"]
     assert found["values"]["utilization_ratio"] == 0.97
@@ -193,7 +193,7 @@ def test_what_the_library_does_not_support_is_left_alone(rig: Rig) -> None:
 )
 def test_errors_of_the_library_are_reasons(rig: Rig, status: int, reason: str) -> None:
     rig.build()
-    found = rig.told(FULL + f"status.amdsmi_get_gpu_total_ecc_count={status}\n")
+    found = rig.report(FULL + f"status.amdsmi_get_gpu_total_ecc_count={status}\n")
     assert found["absent"]["ecc_errors_total"] == reason
     assert found["values"]["memory_retired_pages:uncorrected"] == 2
 
@@ -205,7 +205,7 @@ def test_errors_of_the_library_are_reasons(rig: Rig, status: int, reason: str) -
 )
 def test_library_that_does_not_start_costs_nothing(rig: Rig, scenario: str) -> None:
     rig.build()
-    found = rig.told(scenario)
+    found = rig.report(scenario)
     assert found["source"] == "sysfs"
     assert found["values"]["utilization_ratio"] == 0.97
 
@@ -232,21 +232,21 @@ def test_file_that_is_no_library_is_not_used(rig: Rig) -> None:
     library = rig.rocm / "lib/libamd_smi.so"
     library.parent.mkdir(parents=True)
     library.write_bytes(b"\x7fELF garbage")
-    found = rig.told(FULL)
+    found = rig.report(FULL)
     assert (found["source"], found["loaded"]) == ("sysfs", False)
 
 
 def test_machine_without_the_library_never_imports_the_package(rig: Rig) -> None:
-    found = rig.told(FULL)
+    found = rig.report(FULL)
     assert (found["source"], found["loaded"]) == ("sysfs", False)
 
 
 def test_one_shot_readings_and_the_option_keep_the_library_out(rig: Rig) -> None:
     rig.build()
     rig.one_shot = True
-    assert rig.told(FULL)["loaded"] is False
+    assert rig.report(FULL)["loaded"] is False
     rig.one_shot, rig.options = False, {"amdsmi": "never"}
-    assert rig.told(FULL)["loaded"] is False
+    assert rig.report(FULL)["loaded"] is False
 
 
 def test_crash_in_the_library_takes_its_process_along(rig: Rig) -> None:

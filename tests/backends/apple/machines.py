@@ -140,9 +140,7 @@ def _removable(folder: Path, mac: Mac) -> Iterator[Stage]:
         yield staged
 
 
-def _machine(
-    name: str, mac: Mac, *, healthy: bool, tells_of_a_fault: bool = False
-) -> FixtureMachine:
+def _machine(name: str, mac: Mac, *, healthy: bool, reports_fault: bool = False) -> FixtureMachine:
     goes = mac is M4_PLAIN
     lay = _removable if goes else stage
     return FixtureMachine(
@@ -151,7 +149,7 @@ def _machine(
         healthy,
         lambda folder: lay(folder, mac),
         frozenset({"devices", "removable"} if goes else {"devices"}),
-        tells_of_a_fault=tells_of_a_fault,
+        reports_fault=reports_fault,
     )
 
 
@@ -159,7 +157,7 @@ MACHINES = (
     _machine("m3-max", M3_MAX, healthy=True),
     _machine("m1-macmon", M1_MACMON, healthy=True),
     _machine("m4-plain", M4_PLAIN, healthy=True),
-    _machine("m2-ultra-hot", M2_ULTRA_HOT, healthy=True, tells_of_a_fault=True),
+    _machine("m2-ultra-hot", M2_ULTRA_HOT, healthy=True, reports_fault=True),
     _machine("m4-broken", M4_BROKEN, healthy=False),
     _machine("m4-silent", M4_SILENT, healthy=False),
 )

@@ -48,11 +48,11 @@ def opened(folder: Path, mac: Mac, **options: object) -> Iterator[tuple[Stage, A
 
 def polled(folder: Path, mac: Mac) -> list[Polled]:
     with opened(folder, mac) as (staged, backend):
-        told = Poll(staged.clock)(backend)
-    for one in told:
+        polls = Poll(staged.clock)(backend)
+    for one in polls:
         if one.readings:
             assert_all_believed(list(one.identity), list(one.readings))
-    return told
+    return polls
 
 
 def gpu_of(folder: Path, mac: Mac) -> Reading:
@@ -85,7 +85,7 @@ def test_who_they_are(tmp_path: Path) -> None:
     )
 
 
-def test_root_hears_it_from_powermetrics(tmp_path: Path) -> None:
+def test_root_gets_it_from_powermetrics(tmp_path: Path) -> None:
     gpu, ane = (one.readings[0] for one in polled(tmp_path, M3_MAX))
     assert gpu.values == {
         ("utilization_ratio",): 0.75,
@@ -109,7 +109,7 @@ def test_root_hears_it_from_powermetrics(tmp_path: Path) -> None:
     assert ane.absent["processes",] is Absence.UNSUPPORTED
 
 
-def test_a_user_hears_it_from_macmon(tmp_path: Path) -> None:
+def test_a_user_gets_it_from_macmon(tmp_path: Path) -> None:
     gpu, ane = (one.readings[0] for one in polled(tmp_path, M1_MACMON))
     assert gpu.values == {
         ("utilization_ratio",): 0.09,
@@ -136,7 +136,7 @@ def test_a_user_hears_it_from_macmon(tmp_path: Path) -> None:
     ]
 
 
-def test_what_macos_tells_everybody(tmp_path: Path) -> None:
+def test_what_macos_reports_to_everybody(tmp_path: Path) -> None:
     """Power is not 0 where only root may hear of it, and there is no row for the neural engine."""
     (gpu,) = polled(tmp_path, M4_PLAIN)
     reading = gpu.readings[0]
@@ -222,7 +222,7 @@ def test_processes_have_shares_of_the_time_between_two_rounds(tmp_path: Path) ->
     assert shares[901] is None
 
 
-def test_processes_that_nobody_asked_for_are_not_collected(tmp_path: Path) -> None:
+def test_processes_that_were_not_requested_are_not_collected(tmp_path: Path) -> None:
     with opened(tmp_path, M4_PLAIN) as (_, backend):
         (gpu,) = backend.identify(backend.discover()[0])
         reading = backend.read(gpu, Request(processes=False))[0]
@@ -298,7 +298,7 @@ def test_a_mac_without_powermetrics_and_vm_stat_has_neither_power_nor_memory_in_
     ("mac", "found"),
     [(M3_MAX, "/usr/bin/powermetrics"), (M1_MACMON, MACMON), (M4_PLAIN, "")],
 )
-def test_a_mac_says_who_tells_of_power(tmp_path: Path, mac: Mac, found: str) -> None:
+def test_a_mac_names_the_source_of_its_power(tmp_path: Path, mac: Mac, found: str) -> None:
     with stage(tmp_path, mac) as staged:
         probe = staged.backend().probe()
     check = probe.checks[-1]

@@ -38,9 +38,9 @@ def plist(document: Any) -> bytes:
     return plistlib.dumps(document)
 
 
-def known(told: Sample) -> dict[str, object]:
+def known(sample_read: Sample) -> dict[str, object]:
     """What a sample tells, by field."""
-    fields = {name: getattr(told, name) for name in Sample.__struct_fields__}
+    fields = {name: getattr(sample_read, name) for name in Sample.__struct_fields__}
     return {
         name: value
         for name, value in fields.items()
@@ -48,15 +48,17 @@ def known(told: Sample) -> dict[str, object]:
     }
 
 
-def believed(told: Sample, accelerator: Accelerator = EMPTY, word: str | None = None) -> None:
+def believed(
+    sample_read: Sample, accelerator: Accelerator = EMPTY, word: str | None = None
+) -> None:
     """Whatever was told, its reading is one."""
     device = gpu_device(MACHINE, accelerator)
-    moment = PollResult(
-        accelerators=(accelerator,), sample=told, sampler="powermetrics", pressure=word
+    result = PollResult(
+        accelerators=(accelerator,), sample=sample_read, sampler="powermetrics", pressure=word
     )
-    for reading in (gpu_reading(device, MACHINE, moment), ane_reading(device, moment)):
+    for reading in (gpu_reading(device, MACHINE, result), ane_reading(device, result)):
         assert sound_readings((reading,), (device,), frozenset())
-    processes(device, moment)
+    processes(device, result)
 
 
 # Composed: an Ultra with several clusters of each kind.
@@ -91,8 +93,8 @@ Current pressure level: Moderate
 
 
 def test_text_of_several_clusters() -> None:
-    told = powermetrics.parse(TEXT)
-    assert known(told) == {
+    sample_read = powermetrics.parse(TEXT)
+    assert known(sample_read) == {
         "busy": 0.125,
         "hertz": 444e6,
         "max_hertz": 1398e6,
@@ -107,8 +109,8 @@ def test_of_several_samples_the_last_counts_alone() -> None:
     later = (
         TEXT.partition(b"***")[2].replace(b"ANE Power: 300 mW\n", b"").replace(b"12.50%", b"50%")
     )
-    told = powermetrics.parse(TEXT + b"***" + later)
-    assert (told.busy, told.ane_watts) == (0.5, Absence.UNSUPPORTED)
+    sample_read = powermetrics.parse(TEXT + b"***" + later)
+    assert (sample_read.busy, sample_read.ane_watts) == (0.5, Absence.UNSUPPORTED)
 
 
 @pytest.mark.parametrize(
@@ -159,8 +161,8 @@ GPU: dict[str, Any] = {"freq_hz": 338.0, "idle_ratio": 0.75, "gpu_energy": 250}
     ],
 )
 def test_keys_of_the_property_list(document: object, field: str, value: object) -> None:
-    told = getattr(powermetrics.parse(plist(document)), field)
-    assert told == (pytest.approx(value) if isinstance(value, float) else value)
+    field_value = getattr(powermetrics.parse(plist(document)), field)
+    assert field_value == (pytest.approx(value) if isinstance(value, float) else value)
 
 
 def test_of_several_property_lists_the_last_whole_one_counts() -> None:
@@ -192,8 +194,8 @@ def test_of_several_property_lists_the_last_whole_one_counts() -> None:
     ],
 )
 def test_records_of_macmon(record: str, field: str, value: object) -> None:
-    told = macmon.parse_pipe(f'{{"gpu_power": 1.0, {record}}}\n'.encode())
-    assert (getattr(told, field), told.watts) == (value, 1.0)
+    sample_read = macmon.parse_pipe(f'{{"gpu_power": 1.0, {record}}}\n'.encode())
+    assert (getattr(sample_read, field), sample_read.watts) == (value, 1.0)
 
 
 def test_of_several_records_the_last_whole_one_counts() -> None:
@@ -217,7 +219,7 @@ def test_of_several_records_the_last_whole_one_counts() -> None:
         (pressure_of_state, b"com.apple.system.other 1"),
     ],
 )
-def test_what_is_none_of_a_command_s_documents_is_said_to_be_none(
+def test_what_is_none_of_a_command_s_documents_is_refused(
     parse: Callable[[bytes], object], output: bytes
 ) -> None:
     with pytest.raises(ReadError):
@@ -225,12 +227,12 @@ def test_what_is_none_of_a_command_s_documents_is_said_to_be_none(
 
 
 def test_ioreg_says_the_same_in_both_of_its_forms() -> None:
-    (told,) = parse_accelerators(composed("m1-accelerators.txt"))
-    statistics = told.statistics
-    assert (told.kind, told.model) == ("AGXAcceleratorG13X", "Apple M1 Max")
+    (accelerator,) = parse_accelerators(composed("m1-accelerators.txt"))
+    statistics = accelerator.statistics
+    assert (accelerator.kind, accelerator.model) == ("AGXAcceleratorG13X", "Apple M1 Max")
     assert statistics["In use system memory"] == 745_570_304
     assert statistics["In use system memory (driver)"] == 0
-    assert [(one.pid, one.command, one.gpu_ns) for one in told.clients] == [
+    assert [(one.pid, one.command, one.gpu_ns) for one in accelerator.clients] == [
         (453, "WindowServer", 6_000_000_000),
         (777, "Safari", None),
     ]
@@ -245,8 +247,8 @@ def test_ioreg_says_the_same_in_both_of_its_forms() -> None:
 
 
 def test_two_objects_side_by_side_are_two_accelerators() -> None:
-    told = parse_accelerators(composed("m1-accelerators.txt") * 2)
-    assert [len(one.clients) for one in told] == [2, 2]
+    accelerators = parse_accelerators(composed("m1-accelerators.txt") * 2)
+    assert [len(one.clients) for one in accelerators] == [2, 2]
 
 
 def test_no_accelerator_is_no_error() -> None:
@@ -260,14 +262,14 @@ def test_no_accelerator_is_no_error() -> None:
 )
 def test_who_uses_the_gpu(creator: object, count: int) -> None:
     child = {"IOUserClientCreator": creator}
-    (told,) = parse_accelerators(plist([{"IORegistryEntryChildren": [child, 3]}]))
-    assert len(told.clients) == count
+    (accelerator,) = parse_accelerators(plist([{"IORegistryEntryChildren": [child, 3]}]))
+    assert len(accelerator.clients) == count
 
 
 def test_a_name_is_no_longer_than_the_kernel_could_keep_it() -> None:
     child = {"IOUserClientCreator": f"pid 7, {'x' * 1000}"}
-    (told,) = parse_accelerators(plist([{"IORegistryEntryChildren": [child]}]))
-    assert told.clients[0].command == "x" * 64
+    (accelerator,) = parse_accelerators(plist([{"IORegistryEntryChildren": [child]}]))
+    assert accelerator.clients[0].command == "x" * 64
 
 
 @pytest.mark.parametrize(
@@ -321,27 +323,27 @@ def test_levels_of_thermal_pressure(level: int, word: str | None) -> None:
 def test_what_words_of_thermal_pressure_mean(
     word: str, throttled: int | None, health: str | None
 ) -> None:
-    moment = PollResult(accelerators=(EMPTY,), pressure=word, pressure_from="notifyutil")
-    values = gpu_reading(gpu_device(MACHINE, None), MACHINE, moment).values
+    result = PollResult(accelerators=(EMPTY,), pressure=word, pressure_from="notifyutil")
+    values = gpu_reading(gpu_device(MACHINE, None), MACHINE, result).values
     assert values["reported_status_info", f"thermal pressure {word}"] == 1
     assert values.get(("throttle_active", "thermal_software")) == throttled
-    told = [series[1] for series in values if series[0] == "reported_health_info"]
-    assert told == ([health] if health else [])
+    words = [series[1] for series in values if series[0] == "reported_health_info"]
+    assert words == ([health] if health else [])
 
 
-def test_memory_that_macmon_tells_is_used_where_no_other_command_does() -> None:
-    told = Sample(memory_bytes=float(1 << 34), used_bytes=float(1 << 33))
+def test_memory_that_macmon_reports_is_used_where_no_other_command_does() -> None:
+    sample_read = Sample(memory_bytes=float(1 << 34), used_bytes=float(1 << 33))
     nobody = machine_of({}, {}, {})
-    moment = PollResult(accelerators=(EMPTY,), sample=told, sampler="macmon")
-    reading = gpu_reading(gpu_device(nobody, None), nobody, moment)
+    result = PollResult(accelerators=(EMPTY,), sample=sample_read, sampler="macmon")
+    reading = gpu_reading(gpu_device(nobody, None), nobody, result)
     assert reading.values["memory_size_bytes",] == 1 << 34
     assert reading.values["memory_used_bytes",] == 1 << 33
     assert reading.sources["memory_used_bytes"] == "macmon"
 
 
 def test_more_memory_in_use_than_there_is_is_an_error() -> None:
-    moment = PollResult(accelerators=(EMPTY,), used_bytes=float(1 << 37))
-    reading = gpu_reading(gpu_device(MACHINE, None), MACHINE, moment)
+    result = PollResult(accelerators=(EMPTY,), used_bytes=float(1 << 37))
+    reading = gpu_reading(gpu_device(MACHINE, None), MACHINE, result)
     assert reading.absent["memory_used_bytes",] is Absence.ERROR
 
 
@@ -374,15 +376,15 @@ def in_utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.usefixtures("in_utc")
 def test_whose_processes_are() -> None:
-    told = owners(
+    by_pid = owners(
         composed("processes.txt")
         + b"  9 Mon Foo 16 09:00:55 2026 root\n  8 Sun Feb  1 00:00:00 1970 root\n"
         + b"  7 Mon Nov 16 09:00:55 9999 root extra\nps: an error\n"
     )
-    assert told[453] == Owner("_windowserver", 1_794_819_662.0)
-    assert told[8] == Owner("root", 31 * 86400.0)
-    assert told[9] == Owner("root", None)
-    assert 7 not in told
+    assert by_pid[453] == Owner("_windowserver", 1_794_819_662.0)
+    assert by_pid[8] == Owner("root", 31 * 86400.0)
+    assert by_pid[9] == Owner("root", None)
+    assert 7 not in by_pid
 
 
 @pytest.mark.parametrize("output", [b"", b"[]", b'{"SPHardwareDataType": []}', b"\xff"])
@@ -444,11 +446,11 @@ def test_damaged_records_make_nothing_untyped(record: dict[str, object]) -> None
     ),
     _ANY,
 )
-def test_damaged_statistics_make_nothing_untyped(statistics: Any, told: Any) -> None:
+def test_damaged_statistics_make_nothing_untyped(statistics: Any, members: Any) -> None:
     believed(Sample(), Accelerator(kind=None, model=None, statistics=statistics, clients=()))
     with contextlib.suppress(ReadError, TypeError, OverflowError, ValueError):
         parse_accelerators(
-            plist([{"PerformanceStatistics": told, "IORegistryEntryChildren": told}])
+            plist([{"PerformanceStatistics": members, "IORegistryEntryChildren": members}])
         )
 
 
@@ -465,22 +467,22 @@ _WHOLE = {
 @given(st.data())
 def test_cut_documents_raise_nothing_untyped(name: str, data: st.DataObject) -> None:
     whole = composed(name)
-    begin, end = sorted(data.draw(st.tuples(*[st.integers(0, len(whole))] * 2)))
+    start, end = sorted(data.draw(st.tuples(*[st.integers(0, len(whole))] * 2)))
     put = data.draw(st.binary(max_size=4))
     with contextlib.suppress(ReadError):
-        _WHOLE[name](whole[:begin] + put + whole[end:])
+        _WHOLE[name](whole[:start] + put + whole[end:])
 
 
 @given(st.permutations(TEXT.splitlines()))
 def test_lines_in_another_order_say_the_same(lines: list[bytes]) -> None:
-    told = [line for line in lines if not line.startswith(b"***")]
-    assert powermetrics.parse(b"\n".join(told)) == powermetrics.parse(TEXT)
+    kept = [line for line in lines if not line.startswith(b"***")]
+    assert powermetrics.parse(b"\n".join(kept)) == powermetrics.parse(TEXT)
 
 
 @pytest.mark.oracle
 def test_a_recorded_property_list() -> None:
-    told = powermetrics.parse(sample("apple/powermetrics_gpu_power.plist").read_bytes())
-    assert known(told) == {
+    sample_read = powermetrics.parse(sample("apple/powermetrics_gpu_power.plist").read_bytes())
+    assert known(sample_read) == {
         "busy": pytest.approx(0.152043),
         "hertz": 372_088_000.0,
         "watts": pytest.approx(0.20547355),
@@ -489,8 +491,8 @@ def test_a_recorded_property_list() -> None:
 
 @pytest.mark.oracle
 def test_a_part_of_a_recorded_property_list() -> None:
-    told = powermetrics.parse(sample("apple/powermetrics_plist_fragment.xml").read_bytes())
-    assert known(told) == {
+    sample_read = powermetrics.parse(sample("apple/powermetrics_plist_fragment.xml").read_bytes())
+    assert known(sample_read) == {
         "busy": pytest.approx(0.122657),
         "hertz": 338e6,
         "watts": pytest.approx(0.269614),
@@ -499,8 +501,10 @@ def test_a_part_of_a_recorded_property_list() -> None:
 
 @pytest.mark.oracle
 def test_the_head_of_a_recorded_text() -> None:
-    told = powermetrics.parse(sample("apple/powermetrics_gpu_power_m3_head.txt").read_bytes())
-    assert known(told) == {
+    sample_read = powermetrics.parse(
+        sample("apple/powermetrics_gpu_power_m3_head.txt").read_bytes()
+    )
+    assert known(sample_read) == {
         "busy": 0.2225,
         "hertz": 338e6,
         "max_hertz": 1338e6,
@@ -512,8 +516,8 @@ def test_a_recorded_record_of_macmon() -> None:
     """As published, with comments and trailing commas, which the program does not print."""
     text = sample("apple/macmon_pipe.jsonc").read_text(encoding="utf-8")
     plain = re.sub(r",(\s*[}\]])", r"\1", re.sub(r"//.*", "", text))
-    told = macmon.parse_pipe(plain.encode())
-    assert known(told) == {
+    sample_read = macmon.parse_pipe(plain.encode())
+    assert known(sample_read) == {
         "busy": 0.09,
         "hertz": 461e6,
         "watts": 0.017451683,

@@ -34,7 +34,7 @@ def write_program(root: Path, text: str = "") -> Path:
     return program
 
 
-def asked(root: Path) -> list[str]:
+def arguments_used(root: Path) -> list[str]:
     """With which arguments the command was run since the last call."""
     log = root / "asked"
     lines = log.read_text().splitlines() if log.exists() else []
@@ -56,9 +56,9 @@ def lay_out_bus(root: Path, buses: tuple[str, ...]) -> None:
     (root / "dev/davinci_manager").touch()
 
 
-def pairs(told: Mapping[str, object]) -> str:
+def pairs(values: Mapping[str, object]) -> str:
     """As `-t` prints them."""
-    return "".join(f"\t{key:<40} : {value}\n" for key, value in told.items())
+    return "".join(f"\t{key:<40} : {value}\n" for key, value in values.items())
 
 
 def ecc(single: int = 0, double: int = 0, waiting: int = 0) -> str:
@@ -95,9 +95,9 @@ def hccs(
         "hccs retry count": (0,) * len(lanes),
         "hccs error count": errors,
     }
-    told = {key: f"[{' '.join(f'{n:<20}' for n in entries)} ]" for key, entries in lists.items()}
+    rows = {key: f"[{' '.join(f'{n:<20}' for n in entries)} ]" for key, entries in lists.items()}
     first = "NA" if status == "OK" else 2
-    return pairs({"hccs health status ": status, **told, "hccs first error lane ": first})
+    return pairs({"hccs health status ": status, **rows, "hccs first error lane ": first})
 
 
 MEMORY = pairs(
@@ -211,21 +211,21 @@ def _without_answer(folder: Path) -> Iterator[Stage]:
         yield machine
 
 
-def _machine(name: str, *, healthy: bool, tells_of_a_fault: bool = False) -> FixtureMachine:
+def _machine(name: str, *, healthy: bool, reports_fault: bool = False) -> FixtureMachine:
     return FixtureMachine(
         f"ascend-{name}",
         "ascend",
         healthy,
         lambda folder: staged(folder, name),
         frozenset({"devices", "removable"}),
-        tells_of_a_fault=tells_of_a_fault,
+        reports_fault=reports_fault,
     )
 
 
 MACHINES = (
     _machine("910b4-x2", healthy=True),
     _machine("a3", healthy=True),
-    _machine("310p3-duo", healthy=True, tells_of_a_fault=True),
+    _machine("310p3-duo", healthy=True, reports_fault=True),
     _machine("910b3-bad-day", healthy=False),
     FixtureMachine(
         "ascend-without-answer", "ascend", False, _without_answer, frozenset({"devices"})

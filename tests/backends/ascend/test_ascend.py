@@ -30,7 +30,7 @@ from accelwatch_ascend.mapping import identified, processes_of, read, with_card_
 from accelwatch_ascend.table import parse_table
 from backends.ascend.machines import (
     TABLES,
-    asked,
+    arguments_used,
     ecc,
     hccs,
     lay_out_bus,
@@ -58,12 +58,12 @@ def opened(folder: Path, name: str, **options: object) -> Iterator[tuple[Stage, 
         backend.close()
 
 
-def told(name: str) -> ToolOutput:
+def output_of(name: str) -> ToolOutput:
     return parse_table((TABLES / f"{name}.txt").read_bytes())
 
 
 def reading(name: str, at: int, detail: Detail | None = None) -> Reading:
-    return read("d", told(name).chips[at], detail or Detail())
+    return read("d", output_of(name).chips[at], detail or Detail())
 
 
 def test_who_a_chip_is(tmp_path: Path) -> None:
@@ -105,16 +105,16 @@ def test_processes(tmp_path: Path) -> None:
 
 
 def test_two_dies_of_one_npu() -> None:
-    first, second = told("a3").chips[:2]
+    first, second = output_of("a3").chips[:2]
     assert (first.key, second.key) == ((0, 0), (0, 1))
     assert (first.pci_bus_id, second.pci_bus_id) == ("0000:9d:00.0", "0000:9f:00.0")
     assert reading("a3", 0).values["power_watts",] == pytest.approx(178.9)
     assert reading("a3", 1).absent["power_watts",] is Absence.UNSUPPORTED
-    assert [(job.key, job.pid) for job in told("a3").jobs] == [((0, 1), 632268)]
+    assert [(job.key, job.pid) for job in output_of("a3").jobs] == [((0, 1), 632268)]
 
 
 def test_the_power_of_two_dies_is_that_of_their_card() -> None:
-    chips = told("a3").chips
+    chips = output_of("a3").chips
     readings = [with_card_power(reading("a3", at), chip, chips) for at, chip in enumerate(chips)]
     assert [one.notes for one in readings] == [
         ("power_watts is that of the whole card: ascend0, ascend1",),
@@ -128,7 +128,7 @@ def test_the_power_of_two_dies_is_that_of_their_card() -> None:
 
 @pytest.mark.parametrize("name", ["310p3-duo", "910b4-x2", "310"])
 def test_a_chip_with_its_own_power_or_none_is_left_as_it_is(name: str) -> None:
-    chips = told(name).chips
+    chips = output_of(name).chips
     for at, chip in enumerate(chips):
         assert with_card_power(reading(name, at), chip, chips) == reading(name, at)
 
@@ -172,7 +172,7 @@ def test_two_chips_behind_one_function(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("lost", [0, 1])
-def test_a_chip_of_two_that_does_not_tell_its_die_has_an_id_of_its_own(
+def test_a_chip_of_two_that_does_not_report_its_die_has_an_id_of_its_own(
     tmp_path: Path, lost: int
 ) -> None:
     """The same ids as npu-exporter's page gives (tests/fleet/dialects/test_shared_addresses.py)."""
@@ -187,7 +187,9 @@ def test_a_chip_of_two_that_does_not_tell_its_die_has_an_id_of_its_own(
 
 
 @pytest.mark.parametrize("bare", ["NA", "N/A"])
-def test_a_chip_whose_address_is_not_told_is_no_second_device(tmp_path: Path, bare: str) -> None:
+def test_a_chip_whose_address_is_not_reported_is_no_second_device(
+    tmp_path: Path, bare: str
+) -> None:
     with staged(tmp_path, "910b4-x2") as machine:
         table = tmp_path / "table"
         text = table.read_text()
@@ -201,15 +203,15 @@ def test_a_chip_whose_address_is_not_told_is_no_second_device(tmp_path: Path, ba
     assert all(("power_watts",) in reading.values for reading in readings(polled))
 
 
-def test_addresses_that_are_not_told_are_not_guessed(tmp_path: Path) -> None:
+def test_addresses_that_are_not_reported_are_not_guessed(tmp_path: Path) -> None:
     with staged(tmp_path, "910b4-x2") as machine:
         table = tmp_path / "table"
         table.write_text(re.sub(r"0000:[0-9A-F]{2}:00\.0", "NA          ", table.read_text()))
         backend = machine.backend()
         backend.open()
-        placed = [device.pci_bus_id for device in backend.discover()]
-    assert placed.count(None) == 2
-    assert len(placed) == 4
+        buses = [device.pci_bus_id for device in backend.discover()]
+    assert buses.count(None) == 2
+    assert len(buses) == 4
 
 
 def test_a_further_chip_does_not_stand_in_for_a_card_that_is_not_listed(tmp_path: Path) -> None:
@@ -219,11 +221,11 @@ def test_a_further_chip_does_not_stand_in_for_a_card_that_is_not_listed(tmp_path
         shutil.copytree(tmp_path / "other" / devices, tmp_path / devices)
         backend = machine.backend()
         backend.open()
-        placed = [device.pci_bus_id for device in backend.discover()]
-    assert placed == ["0000:81:00.0", "0000:82:00.0", None]
+        buses = [device.pci_bus_id for device in backend.discover()]
+    assert buses == ["0000:81:00.0", "0000:82:00.0", None]
 
 
-def test_a_table_that_is_indented_tells_its_version_too() -> None:
+def test_a_table_that_is_indented_reports_its_version_too() -> None:
     lines = (
         "| npu-smi 22.0.0                       Version:22.0.2                                 |",
         "| NPU     Name      | Health   | Power(W)     Temp(C)           Hugepages-Usage(page) |",
@@ -325,47 +327,47 @@ def test_pages_that_wait_to_be_isolated_make_a_chip_degraded() -> None:
 
 
 def test_a_counter_that_is_no_number_leaves_the_others(tmp_path: Path) -> None:
-    told_pairs = pairs({"HBM Single Bit Error Count": "many", "HBM Double Bit Error Count": 4})
-    odd = reading("a3", 0, Detail(ecc=parse_pairs(told_pairs.encode())))
+    pairs_text = pairs({"HBM Single Bit Error Count": "many", "HBM Double Bit Error Count": 4})
+    odd = reading("a3", 0, Detail(ecc=parse_pairs(pairs_text.encode())))
     assert odd.absent["ecc_errors_total", "corrected"] is Absence.ERROR
     assert odd.values["ecc_errors_total", "uncorrected"] == 4
     assert odd.absent["ecc_lifetime_errors", "corrected"] is Absence.UNSUPPORTED
     assert odd.absent["memory_repair_pending",] is Absence.UNSUPPORTED
 
 
-def test_a_round_asks_one_chip_for_its_counters(tmp_path: Path) -> None:
+def test_a_round_queries_one_chip_for_its_counters(tmp_path: Path) -> None:
     with opened(tmp_path, "910b4-x2") as (machine, backend):
         backend.discover()
-        assert asked(tmp_path) == [
+        assert arguments_used(tmp_path) == [
             "info",
             "info -m",
             "info -t ecc -i 4 -c 0",
             "info -t hccs -i 4 -c 0",
         ]
         polled = Poll(machine.clock)(backend)
-        asked(tmp_path)
+        arguments_used(tmp_path)
         assert polled[0].readings[0].absent["ecc_errors_total",] is Absence.NOT_COLLECTED
         machine.clock.advance(10.0)
         again = Poll(machine.clock)(backend)
-    assert asked(tmp_path) == ["info", "info -t ecc -i 5 -c 0", "info -t hccs -i 5 -c 0"]
+    assert arguments_used(tmp_path) == ["info", "info -t ecc -i 5 -c 0", "info -t hccs -i 5 -c 0"]
     assert again[0].readings[0].values["ecc_errors_total", "corrected"] == 0
     assert again[1].readings[0].values["ecc_errors_total", "corrected"] == 3, "as told before"
 
 
-def test_a_chip_without_links_is_not_asked_for_them_again(tmp_path: Path) -> None:
+def test_a_chip_without_links_is_not_queried_for_them_again(tmp_path: Path) -> None:
     with opened(tmp_path, "310p3-duo") as (machine, backend):
         for _ in range(3):
             polled = Poll(machine.clock)(backend)
             machine.clock.advance(10.0)
-    questions = [line for line in asked(tmp_path) if "hccs" in line]
+    questions = [line for line in arguments_used(tmp_path) if "hccs" in line]
     assert questions == ["info -t hccs -i 4 -c 0", "info -t hccs -i 4 -c 1"]
     for one in polled:
         assert one.readings[0].absent["interconnect_links",] is Absence.UNSUPPORTED
 
 
 def test_links_of_a_chip() -> None:
-    told_links = parse_pairs(hccs(errors=(0, 0, 3, 0, 0, 0, 0)).encode())
-    values = reading("910b4-x2", 0, Detail(links=told_links)).values
+    link_pairs = parse_pairs(hccs(errors=(0, 0, 3, 0, 0, 0, 0)).encode())
+    values = reading("910b4-x2", 0, Detail(links=link_pairs)).values
     assert values["interconnect_links", "hccs", "up"] == 7
     assert values["interconnect_links", "hccs", "down"] == 0
     assert values["interconnect_bytes_total", "hccs", "transmit"] == 5600
@@ -378,15 +380,15 @@ def test_links_of_a_chip() -> None:
 
 
 def test_links_that_are_not_well() -> None:
-    told_links = parse_pairs(hccs(lanes=(4, 0), status="NOK", errors=(9, 0)).encode())
-    sick = reading("910b4-x2", 0, Detail(links=told_links))
+    link_pairs = parse_pairs(hccs(lanes=(4, 0), status="NOK", errors=(9, 0)).encode())
+    sick = reading("910b4-x2", 0, Detail(links=link_pairs))
     assert sick.values["interconnect_links", "hccs", "down"] == 1
     assert sick.values["link_up", "hccs", "1"] == 0
     assert sick.notes == ("npu-smi calls the HCCS links NOK, first in lane 2",)
     assert evaluate_health(DeviceState.OK, sick, [], 0.0).health is Health.DEGRADED
 
 
-def without_places(text: str, word: str) -> ToolOutput:
+def without_chips(text: str, word: str) -> ToolOutput:
     """The document of a table in which this stands for each address."""
     plain = re.sub(r"\b0000:\w\w:00\.0\b|(?<=\| )NA(?= {10,}\|)", word.ljust(12), text)
     assert "00.0" not in plain
@@ -396,8 +398,8 @@ def without_places(text: str, word: str) -> ToolOutput:
 @pytest.mark.parametrize("word", ["NA", "N/A", "-", "--", ""])
 @pytest.mark.parametrize("name", ["910b4-x2", "a3", "950", "310"])
 def test_a_chip_without_an_address_stays(name: str, word: str) -> None:
-    whole = told(name)
-    bare = without_places((TABLES / f"{name}.txt").read_text(), word)
+    whole = output_of(name)
+    bare = without_chips((TABLES / f"{name}.txt").read_text(), word)
     assert [chip.key for chip in bare.chips] == [chip.key for chip in whole.chips]
     assert all(chip.pci_bus_id is None for chip in bare.chips)
     for one, other in zip(bare.chips, whole.chips, strict=True):
@@ -416,15 +418,15 @@ def test_the_line_of_another_chip_is_not_the_second_of_one(name: str, word: str)
     assert all(known[chip.key] == chip.fields for chip in cut.chips)
 
 
-@pytest.mark.parametrize("told_number", ["-1", "-1.0"])
-def test_minus_one_is_no_number(told_number: str) -> None:
+@pytest.mark.parametrize("number", ["-1", "-1.0"])
+def test_minus_one_is_no_number(number: str) -> None:
     """Of a temperature it could be one."""
-    (chip, *_) = told("910b4-x2").chips
+    (chip, *_) = output_of("910b4-x2").chips
     names = ("power(w)", "temp(c)", "aicore(%)", "hbm-usage(mb)")
     assert set(names) <= chip.fields.keys()
-    pair = f"{told_number} / {told_number}"
-    fields = {**chip.fields, **dict.fromkeys(names, told_number), "hbm-usage(mb)": pair}
-    usages = {"hbm temperature(c)": told_number, "aivector usage rate(%)": told_number}
+    pair = f"{number} / {number}"
+    fields = {**chip.fields, **dict.fromkeys(names, number), "hbm-usage(mb)": pair}
+    usages = {"hbm temperature(c)": number, "aivector usage rate(%)": number}
     odd = read("d", msgspec.structs.replace(chip, fields=fields), Detail(usages=usages))
     for series in (
         ("temperature_celsius", "gpu"),
@@ -439,17 +441,17 @@ def test_minus_one_is_no_number(told_number: str) -> None:
 
 
 def test_a_temperature_below_zero_is_one() -> None:
-    (chip, *_) = told("910b4-x2").chips
+    (chip, *_) = output_of("910b4-x2").chips
     cold = msgspec.structs.replace(chip, fields={**chip.fields, "temp(c)": "-11"})
     assert read("d", cold, Detail()).values["temperature_celsius", "gpu"] == -11
 
 
 def test_a_word_that_is_no_address_is_no_chip() -> None:
-    assert without_places((TABLES / "910b4-x2.txt").read_text(), "broken").chips == ()
+    assert without_chips((TABLES / "910b4-x2.txt").read_text(), "broken").chips == ()
 
 
 @pytest.mark.parametrize(
-    ("told_list", "why"),
+    ("entries", "why"),
     [
         ("[]", Absence.ERROR),
         ("[1 two]", Absence.ERROR),
@@ -459,9 +461,9 @@ def test_a_word_that_is_no_address_is_no_chip() -> None:
         (f"[{' '.join(['1'] * 65)}]", Absence.ERROR),
     ],
 )
-def test_a_list_of_links_that_is_none_leaves_the_others(told_list: str, why: Absence) -> None:
-    told_links = {"hccs error count": told_list, "hccs retry count": "[0 4]"}
-    odd = reading("910b4-x2", 0, Detail(links=told_links))
+def test_a_list_of_links_that_is_none_leaves_the_others(entries: str, why: Absence) -> None:
+    link_pairs = {"hccs error count": entries, "hccs retry count": "[0 4]"}
+    odd = reading("910b4-x2", 0, Detail(links=link_pairs))
     assert odd.absent["interconnect_errors_total", "hccs", "crc"] is why
     assert odd.values["interconnect_errors_total", "hccs", "retry"] == 4
     assert odd.absent["interconnect_links", "hccs", "up"] is Absence.UNSUPPORTED
@@ -475,10 +477,10 @@ def test_a_word_for_links_that_nobody_knows_means_nothing() -> None:
     assert evaluate_health(DeviceState.OK, odd, [], 0.0).health is Health.OK
 
 
-def test_the_950_is_asked_by_npu_alone(tmp_path: Path) -> None:
+def test_the_950_is_queried_by_npu_alone(tmp_path: Path) -> None:
     with opened(tmp_path, "950", usages=True) as (machine, backend):
         polled = Poll(machine.clock)(backend)
-    assert not any("-c" in line for line in asked(tmp_path))
+    assert not any("-c" in line for line in arguments_used(tmp_path))
     first, _ = readings(polled)
     assert first.values["ecc_errors_total", "corrected"] == 6
     assert first.values["temperature_celsius", "memory"] == 52.0
@@ -526,7 +528,7 @@ def test_a_wish_that_is_none(tmp_path: Path) -> None:
     assert "collect.options.ascend.usages" in refused.value.remedy
 
 
-def test_an_npu_whose_processes_are_not_told(tmp_path: Path) -> None:
+def test_an_npu_whose_processes_are_not_reported(tmp_path: Path) -> None:
     with opened(tmp_path, "910b3-bad-day") as (machine, backend):
         polled = {one.found.pci_bus_id: one for one in Poll(machine.clock)(backend)}
     unknown, nobody = polled["0000:02:00.0"], polled["0000:c1:00.0"]
@@ -534,14 +536,14 @@ def test_an_npu_whose_processes_are_not_told(tmp_path: Path) -> None:
     assert nobody.readings[0].processes == ()
 
 
-def test_nobody_asked_for_processes(tmp_path: Path) -> None:
+def test_processes_were_not_requested(tmp_path: Path) -> None:
     with opened(tmp_path, "910b4-x2") as (_, backend):
         (device,) = backend.identify(backend.discover()[0])
         (plain,) = backend.read(device, Request(processes=False))
     assert plain.absent["processes",] is Absence.NOT_COLLECTED
 
 
-def test_a_chip_without_a_die_id_goes_by_its_place(tmp_path: Path) -> None:
+def test_a_chip_without_a_die_id_goes_by_its_slot(tmp_path: Path) -> None:
     with opened(tmp_path, "910b3-bad-day") as (machine, backend):
         found = identities(Poll(machine.clock)(backend))
     ids = {device.pci_bus_id: (device.id, device.uuid) for device in found}
@@ -549,18 +551,18 @@ def test_a_chip_without_a_die_id_goes_by_its_place(tmp_path: Path) -> None:
     assert ids["0000:c2:00.0"] == ("ascend:0000:c2:00.0", None), "the command does not tell"
 
 
-def test_a_chip_that_hangs_when_asked_who_it_is_goes_by_its_place(tmp_path: Path) -> None:
+def test_a_chip_that_hangs_at_its_identity_goes_by_its_slot(tmp_path: Path) -> None:
     with opened(tmp_path, "910b4-x2") as (machine, backend):
         program = tmp_path / "usr/local/bin/npu-smi"
-        asks = program.read_text().replace(
+        script = program.read_text().replace(
             "#!/bin/sh\n", '#!/bin/sh\n[ "$3" = board ] && sleep 60\n'
         )
-        write_program(tmp_path, asks)
+        write_program(tmp_path, script)
         found = identities(Poll(machine.clock)(backend))
     assert [device.id for device in found] == ["ascend:0000:01:00.0", "ascend:0000:81:00.0"]
 
 
-def test_who_a_chip_is_is_asked_once(tmp_path: Path) -> None:
+def test_the_identity_of_a_chip_is_queried_once(tmp_path: Path) -> None:
     with opened(tmp_path, "910b4-x2") as (machine, backend):
         before = identities(Poll(machine.clock)(backend))
         (tmp_path / "board-4-0").unlink()
@@ -597,7 +599,7 @@ def test_without_the_command_it_says_what_to_install(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("status", [0, 245])
-def test_complaints_of_the_command_are_told(tmp_path: Path, status: int) -> None:
+def test_complaints_of_the_command_are_reported(tmp_path: Path, status: int) -> None:
     with staged(tmp_path, "310") as machine:
         write_program(tmp_path, f"echo 'dcmi module initialize failed.'; exit {status}")
         backend = machine.backend()
@@ -611,7 +613,7 @@ def test_logic_ids() -> None:
         b"NPU ID  Chip ID  Chip Logic ID  Chip Name\n4  0  1  Ascend B\n4  1  -  Mcu\n5  0  0  x\n"
     )
     assert parse_mapping(rows) == {(4, 0): 1, (5, 0): 0}
-    table = told("910b4-x2")
+    table = output_of("910b4-x2")
     for logic, numbers in (
         ({(4, 0): 1, (5, 0): 0}, [1, 0]),
         ({(4, 0): 1}, [0, 1]),
@@ -619,7 +621,7 @@ def test_logic_ids() -> None:
         ({}, [0, 1]),
     ):
         assert [chip.number for chip in numbered(table, logic).chips] == numbers
-    duo = told("310p3-duo")
+    duo = output_of("310p3-duo")
     swapped = msgspec.structs.replace(duo, chips=duo.chips[::-1])
     assert [chip.number for chip in numbered(swapped, {}).chips] == [1, 0], "the table has them"
 
@@ -663,7 +665,7 @@ _KEYS = ("HBM Single Bit Error Count", "Error Code", "Aicore Freq(MHZ)", "VDie I
 def test_odd_lists_of_values_raise_nothing_untyped(lines: dict[str, str]) -> None:
     with contextlib.suppress(ReadError):
         odd = parse_pairs(pairs(lines).encode())
-        read("d", told("310").chips[0], Detail(ecc=odd, usages=odd))
+        read("d", output_of("310").chips[0], Detail(ecc=odd, usages=odd))
 
 
 @pytest.mark.oracle
@@ -733,7 +735,7 @@ def test_a_recorded_map() -> None:
 def test_recorded_lists_of_values() -> None:
     lines = msgspec.json.decode(sample("ascend/cli/npu_smi_gathered_910b1.json").read_bytes())
     gathered = parse_pairs(pairs(lines).encode())
-    chip = told("910b4-x2").chips[0]
+    chip = output_of("910b4-x2").chips[0]
     values = read("d", chip, Detail(usages=gathered)).values
     assert values["memory_bandwidth_utilization_ratio",] == 0.0
     assert values["engine_utilization_ratio", "vector"] == 0.0
@@ -745,7 +747,7 @@ def test_recorded_lists_of_values() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "quoted"),
+    ("message", "quoted"),
     [
         ("dcmi module initialize failed. ret is -8005", "ret is -8005; in a container"),
         (
@@ -754,7 +756,7 @@ def test_recorded_lists_of_values() -> None:
         ),
     ],
 )
-def test_why_npu_smi_has_no_table_is_not_in_its_first_line(said: str, quoted: str) -> None:
-    output = f"DrvMngGetConsoleLogLevel failed. (g_conLogLevel=3)\n{said}\n"
+def test_why_npu_smi_has_no_table_is_not_in_its_first_line(message: str, quoted: str) -> None:
+    output = f"DrvMngGetConsoleLogLevel failed. (g_conLogLevel=3)\n{message}\n"
     with pytest.raises(ReadError, match=quoted):
         parse_table(output.encode())

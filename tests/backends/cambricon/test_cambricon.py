@@ -43,9 +43,9 @@ def opened(folder: Path, name: str) -> Iterator[tuple[Stage, CambriconBackend]]:
 
 
 def bad_day(at: int) -> Reading:
-    told = parse_info((TEXTS / "mlu590-bad-day.info").read_bytes()).cards[at]
+    card = parse_info((TEXTS / "mlu590-bad-day.info").read_bytes()).cards[at]
     table = parse_table((TEXTS / "mlu590-bad-day.txt").read_bytes()).cards
-    return read("d", told.completed(next((c for c in table if c.number == at), None)))
+    return read("d", card.completed(next((c for c in table if c.number == at), None)))
 
 
 def test_who_a_card_is(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_the_table_alone(tmp_path: Path) -> None:
     assert idle.processes == ()
 
 
-def test_without_its_table_the_rest_is_told(tmp_path: Path) -> None:
+def test_without_its_table_the_rest_is_reported(tmp_path: Path) -> None:
     with opened(tmp_path, "mlu370x8-x2") as (machine, backend):
         (tmp_path / "table").unlink()
         machine.clock.advance(10.0)
@@ -147,9 +147,9 @@ def test_a_word_that_nobody_knows_means_nothing() -> None:
 def test_nobody_vouches_for_a_card_beside_such_a_word(device: str, driver: str) -> None:
     path = "health state"
     fields: dict[tuple[str, ...], str] = {(path, "device"): device, (path, "driver"): driver}
-    told = read("cambricon:0", Card(number=0, pci_bus_id=None, fields=fields))
-    assert told.values["reported_status_info", f"{device}, {driver}"] == 1
-    assert told.absent["reported_health_info",] is Absence.ERROR
+    reading = read("cambricon:0", Card(number=0, pci_bus_id=None, fields=fields))
+    assert reading.values["reported_status_info", f"{device}, {driver}"] == 1
+    assert reading.absent["reported_health_info",] is Absence.ERROR
 
 
 def test_errors_of_ecc_have_no_kind() -> None:
@@ -177,7 +177,7 @@ def test_virtual_functions_are_no_cards() -> None:
     assert len(table.cards) == 3
 
 
-def test_whose_processes_nobody_tells(tmp_path: Path) -> None:
+def test_whose_processes_nobody_reports(tmp_path: Path) -> None:
     with opened(tmp_path, "mlu590-bad-day") as (machine, backend):
         polled = readings(Poll(machine.clock)(backend))
         (device,) = backend.identify(backend.discover()[0])
@@ -226,7 +226,7 @@ def test_without_the_command_it_says_what_to_install(tmp_path: Path) -> None:
     assert "install" in refused.value.remedy
 
 
-def test_complaints_of_the_command_are_told(tmp_path: Path) -> None:
+def test_complaints_of_the_command_are_reported(tmp_path: Path) -> None:
     with staged(tmp_path, "mlu370x8-x2") as machine:
         write_program(tmp_path, "echo 'cndev init failed' >&2; exit 1")
         backend = machine.backend()
@@ -290,11 +290,11 @@ def test_recorded_tables(
     size: int,
     ecc: int,
 ) -> None:
-    told = parse_table(head + sample(f"cambricon/cli/cnmon_{file}.txt").read_bytes())
-    (card,) = told.cards
+    table = parse_table(head + sample(f"cambricon/cli/cnmon_{file}.txt").read_bytes())
+    (card,) = table.cards
     assert isinstance(card, Card)
     assert (card.number, card.text("product name"), card.text("firmware")) == (0, model, "v1.1.6")
-    assert (told.driver_version or "").removeprefix("v") == driver
+    assert (table.driver_version or "").removeprefix("v") == driver
     assert card.pci_bus_id == (None if bus is None else f"0000:{bus}:00.0")
     values = read("d", card).values
     assert values["utilization_ratio",] == 0.0

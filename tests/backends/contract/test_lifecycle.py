@@ -125,7 +125,7 @@ def test_events_are_well_formed(backend: Backend, machine: FixtureMachine) -> No
             assert event.text
 
 
-def test_the_table_tells_what_can_be_tried(
+def test_the_table_lists_what_can_be_tried(
     stage: Stage, backend: Backend, machine: FixtureMachine
 ) -> None:
     found = {

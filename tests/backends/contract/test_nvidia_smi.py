@@ -15,7 +15,7 @@ from support.machines.staged_machines import FixtureMachine
     ids=lambda one: one.name,
     indirect=True,
 )
-def test_what_nvidia_smi_cannot_tell_is_absent_with_its_reason(
+def test_what_nvidia_smi_cannot_report_is_absent_with_its_reason(
     machine: FixtureMachine, backend: Backend, poll: Poll
 ) -> None:
     healthy, erring, partly_lost, lost = poll(backend)

@@ -29,7 +29,7 @@ FLAGS = {
     "host_clock_synchronized",
 }
 SIGNED = {"temperature_headroom_celsius", "temperature_margin_celsius", "host_clock_offset_seconds"}
-STANDING = (Absence.UNSUPPORTED, Absence.NOT_COLLECTED)
+PERMANENT = (Absence.UNSUPPORTED, Absence.NOT_COLLECTED)
 
 
 def in_range(row: Metric, value: Number) -> bool:
@@ -56,8 +56,8 @@ def test_every_number_is_believed(backend: Backend, poll: Poll) -> None:
 def test_a_device_has_values_or_says_why_not(backend: Backend, poll: Poll) -> None:
     """So that the other tests have something to look at."""
     for one in poll(backend):
-        told = any(reading.values or reading.absent for reading in one.readings)
-        assert told != (one.error is not None), one.found.name
+        answered = any(reading.values or reading.absent for reading in one.readings)
+        assert answered != (one.error is not None), one.found.name
 
 
 def test_series_are_in_the_catalogue_with_all_labels(backend: Backend, poll: Poll) -> None:
@@ -82,22 +82,22 @@ def test_values_are_numbers_in_range(backend: Backend, poll: Poll) -> None:
                 assert in_range(by_key()[series[0]], value), (series, value)
 
 
-def test_numbers_are_told_before_processes_are(backend: Backend, poll: Poll) -> None:
+def test_numbers_are_reported_before_processes_are(backend: Backend, poll: Poll) -> None:
     """By a backend that looks for processes: of the same devices, enough to stand for a reading.
 
     What is recorded takes no time to be read, and is told at once.
     """
-    told: dict[str, Sequence[Reading]] = {}
+    in_advance: dict[str, Sequence[Reading]] = {}
 
     def numbers(readings: Sequence[Reading]) -> None:
-        assert told.setdefault(readings[0].device_id, tuple(readings)) == tuple(readings)
+        assert in_advance.setdefault(readings[0].device_id, tuple(readings)) == tuple(readings)
 
     for one in poll(backend, msgspec.structs.replace(EVERYTHING, numbers=numbers)):
         searched = any(reading.processes for reading in one.readings)
         if not searched or isinstance(backend, Elsewhere):
             continue
         first = sound_readings(
-            told[one.readings[0].device_id], tuple(one.identity), EVERYTHING.groups
+            in_advance[one.readings[0].device_id], tuple(one.identity), EVERYTHING.groups
         )
         assert [r.device_id for r in first] == [r.device_id for r in one.readings]
         for early, late in zip(first, one.readings, strict=True):
@@ -166,7 +166,7 @@ def test_processes_belong_to_their_device(backend: Backend, poll: Poll) -> None:
             assert ratio is None or 0 <= ratio <= 1
 
 
-def test_only_what_is_asked_for_is_read(backend: Backend, poll: Poll) -> None:
+def test_only_what_is_requested_is_read(backend: Backend, poll: Poll) -> None:
     for one in poll(backend, Request(processes=False)):
         if not one.readings:
             continue
@@ -196,7 +196,7 @@ def test_a_broken_device_never_hides_the_others(
         one
         for one in polled
         if one.error
-        or any(reason not in STANDING for r in one.readings for reason in r.absent.values())
+        or any(reason not in PERMANENT for r in one.readings for reason in r.absent.values())
     ]
     assert troubled, "a faulty machine without trouble"
     if len(polled) > 1:

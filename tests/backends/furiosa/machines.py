@@ -9,7 +9,7 @@ from pathlib import Path
 from accelwatch.schema.device import Device
 from accelwatch_furiosa import FuriosaBackend
 from accelwatch_furiosa.document import cards_of
-from backends.furiosa.warboy_trees import PLACE, lay_out_card
+from backends.furiosa.warboy_trees import MGMT, lay_out_card
 from support.machines.pci_nodes import lay_out_link
 from support.machines.samples import FIXTURES
 from support.machines.staged_machines import FixtureMachine, Stage
@@ -66,16 +66,16 @@ def _without_answer(folder: Path) -> Iterator[Stage]:
 @contextlib.contextmanager
 def _warboy_by_driver(folder: Path) -> Iterator[Stage]:
     """Two cards and no command; one is dead with a sensor, and the driver can give the last up."""
-    places = ("0000:44:00.0", "0000:45:00.0")
-    for number, bus in enumerate(places):
+    buses = ("0000:44:00.0", "0000:45:00.0")
+    for number, bus in enumerate(buses):
         lay_out_bus(folder, bus)
         lay_out_card(folder, number, bus, **({"alive": "0\n"} if number == 0 else {}))
-    (folder / f"sys/bus/pci/devices/{places[0]}/hwmon/hwmon0/power1_average").write_text("N/A\n")
+    (folder / f"sys/bus/pci/devices/{buses[0]}/hwmon/hwmon0/power1_average").write_text("N/A\n")
     staged = Stage(FuriosaBackend, folder)
 
     def remove(device: Device) -> None:
         shutil.rmtree(folder / "sys/bus/pci/devices" / str(device.pci_bus_id))
-        shutil.rmtree(folder / PLACE / f"{device.name}_mgmt")
+        shutil.rmtree(folder / MGMT / f"{device.name}_mgmt")
         staged.clock.advance(10)
 
     staged.remove = remove

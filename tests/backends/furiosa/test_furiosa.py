@@ -92,7 +92,7 @@ def test_a_process_and_its_card(tmp_path: Path) -> None:
     assert polled[1].readings[0].processes == ()
 
 
-def test_nobody_asked_for_processes(tmp_path: Path) -> None:
+def test_processes_were_not_requested(tmp_path: Path) -> None:
     with opened(tmp_path, "rngd-x2") as (_, backend):
         (device,) = backend.identify(backend.discover()[0])
         (plain,) = backend.read(device, Request(processes=False))
@@ -127,9 +127,9 @@ def test_health(at: int, health: Health) -> None:
     assert evaluate_health(DeviceState.OK, reading("rngd-bad-day", at), [], 0.0).health is health
 
 
-@pytest.mark.parametrize(("told", "health"), [(True, "ok"), (False, "failed")])
-def test_liveness_as_a_truth(told: bool, health: str) -> None:
-    card = Card(number=0, pci_bus_id=None, info={}, status={"liveness": told})
+@pytest.mark.parametrize(("liveness", "health"), [(True, "ok"), (False, "failed")])
+def test_liveness_as_a_truth(liveness: bool, health: str) -> None:
+    card = Card(number=0, pci_bus_id=None, info={}, status={"liveness": liveness})
     assert read(card).values["reported_health_info", health] == 1
 
 
@@ -157,12 +157,12 @@ def test_a_uuid_of_zeros_is_none(tmp_path: Path) -> None:
 def test_warboy(tmp_path: Path) -> None:
     with opened(tmp_path, "warboy") as (staged, backend):
         (one,) = Poll(staged.clock)(backend)
-    device, told = one.identity[0], one.readings[0]
+    device, reading = one.identity[0], one.readings[0]
     assert (device.index, device.architecture, device.serial) == (1, "warboy", "WBYB0000000000001")
-    assert told.values["temperature_celsius", "gpu"] == 54.0
-    assert told.values["power_watts",] == pytest.approx(0.99)
-    assert told.sources["*"] == "furiosactl"
-    assert [process.pid for process in told.processes or ()] == [4711]
+    assert reading.values["temperature_celsius", "gpu"] == 54.0
+    assert reading.values["power_watts",] == pytest.approx(0.99)
+    assert reading.sources["*"] == "furiosactl"
+    assert [process.pid for process in reading.processes or ()] == [4711]
 
 
 def test_a_card_that_is_not_listed_is_lost(tmp_path: Path) -> None:
@@ -201,10 +201,10 @@ _CARD = st.dictionaries(st.sampled_from((*_KEYS, "pe_utilizations")), _ANY)
 @given(_CARD, _CARD | _ANY)
 def test_damaged_documents_raise_nothing_untyped(info: dict[str, object], status: object) -> None:
     second = {**status, "device": "npu0"} if isinstance(status, dict) else status
-    told = cards_of(
+    cards = cards_of(
         msgspec.json.encode([{**info, "dev_name": "npu0"}]), msgspec.json.encode([second])
     )
-    for card in told:
+    for card in cards:
         read(card)
 
 
@@ -298,8 +298,8 @@ def test_cards_in_use_are_not_called_unused(tmp_path: Path) -> None:
         backend = staged.backend()
         backend.open()
         for polled in Poll(staged.clock)(backend):
-            (told,) = polled.readings
-            assert (told.processes, told.absent["processes",]) == (None, Absence.ERROR)
+            (reading,) = polled.readings
+            assert (reading.processes, reading.absent["processes",]) == (None, Absence.ERROR)
 
 
 INFO_TABLE = """\
@@ -332,7 +332,7 @@ INFO_FULL = """\
 """  # noqa: E501
 
 
-def test_a_command_without_json_is_asked_for_the_full_table(tmp_path: Path) -> None:
+def test_a_command_without_json_is_run_for_the_full_table(tmp_path: Path) -> None:
     """As of 2024: `--format` knows full only, and the short table has neither uuid nor serial number."""
     with stage(tmp_path, "rngd-x2") as staged:
         shutil.rmtree(tmp_path / "sys/bus/pci/devices")
@@ -384,10 +384,10 @@ def test_a_command_without_json_is_read_by_its_tables(tmp_path: Path) -> None:
 def test_the_table_of_status() -> None:
     info = b'[{"dev_name": "npu0"}, {"dev_name": "npu1"}]'
     _, dead = cards_of(info, STATUS_TABLE.encode())
-    told = read(dead)
-    assert told.values["reported_health_info", "failed"] == 1
-    assert told.values["memory_used_bytes",] == 0
-    assert told.values["utilization_ratio",] == 0.0, "nobody has its cores"
+    result = read(dead)
+    assert result.values["reported_health_info", "failed"] == 1
+    assert result.values["memory_used_bytes",] == 0
+    assert result.values["utilization_ratio",] == 0.0, "nobody has its cores"
 
 
 def of_table(*cores: tuple[str, str]) -> Reading:
@@ -409,26 +409,26 @@ REST = [(f"{core} (available),", "-") for core in range(1, 8)]
 
 
 def test_cores_at_rest_count_in_the_load_of_a_card() -> None:
-    told = of_table(BUSY, *REST)
-    assert told.values["utilization_ratio",] == pytest.approx(0.99 / 8)
-    assert told.values["core_utilization_ratio", "0"] == pytest.approx(0.99)
-    assert told.values["core_utilization_ratio", "7"] == 0.0
+    result = of_table(BUSY, *REST)
+    assert result.values["utilization_ratio",] == pytest.approx(0.99 / 8)
+    assert result.values["core_utilization_ratio", "0"] == pytest.approx(0.99)
+    assert result.values["core_utilization_ratio", "7"] == 0.0
 
 
 def test_load_is_not_known_where_the_share_of_a_core_in_use_is_not() -> None:
-    told = of_table(BUSY, *REST[:-1], ("7 (occupied)", "-"))
-    assert told.absent["utilization_ratio",] is Absence.ERROR
-    assert told.absent["core_utilization_ratio", "7"] is Absence.UNSUPPORTED
+    result = of_table(BUSY, *REST[:-1], ("7 (occupied)", "-"))
+    assert result.absent["utilization_ratio",] is Absence.ERROR
+    assert result.absent["core_utilization_ratio", "7"] is Absence.UNSUPPORTED
 
 
 @pytest.mark.parametrize("words", [("", "-"), ("1 (available)", "-")])
 def test_load_is_not_known_where_not_every_core_is_listed(words: tuple[str, str]) -> None:
-    told = of_table(("", "Core 0: 99.00%,"), words)
-    assert told.absent["utilization_ratio",] is Absence.ERROR
-    assert told.values["core_utilization_ratio", "0"] == pytest.approx(0.99)
+    result = of_table(("", "Core 0: 99.00%,"), words)
+    assert result.absent["utilization_ratio",] is Absence.ERROR
+    assert result.values["core_utilization_ratio", "0"] == pytest.approx(0.99)
 
 
-def test_whose_process_is_on_a_core_is_asked_of_the_table_too() -> None:
+def test_whose_process_is_on_a_core_is_read_from_the_table_too() -> None:
     occupied, idle = cards_of(
         b'[{"dev_name": "npu0"}, {"dev_name": "npu1"}]', STATUS_TABLE.encode()
     )
@@ -447,7 +447,7 @@ def test_older_releases_take_the_form_of_the_output_by_another_name(tmp_path: Pa
     assert first.values["utilization_ratio",] == pytest.approx(0.4)
 
 
-def test_a_command_that_failed_once_is_asked_in_the_same_form_again(tmp_path: Path) -> None:
+def test_a_command_that_failed_once_is_queried_in_the_same_form_again(tmp_path: Path) -> None:
     with stage(tmp_path, "rngd-x2") as staged:
         write_program(tmp_path, "furiosa-smi", "echo 'Error: permission denied' >&2; exit 1")
         backend = staged.backend()
@@ -483,7 +483,7 @@ def test_a_status_that_is_none_is_an_error() -> None:
     assert read(card).absent["utilization_ratio",] is Absence.ERROR
 
 
-def test_cores_in_use_by_nobody_that_is_told_are_not_called_free(tmp_path: Path) -> None:
+def test_cores_in_use_by_an_unknown_process_are_not_called_free(tmp_path: Path) -> None:
     """`ps` tells who is not root of its own processes only."""
     with stage(tmp_path, "rngd-x2") as staged:
         (tmp_path / "output/ps.txt").write_text("| NPU | PID | CMD |\n")
@@ -533,8 +533,10 @@ def test_why_the_driver_slows_a_card(tmp_path: Path, reasons: str, active: set[s
         backend.open()
         polled = Poll(staged.clock)(backend)
     values = polled[1].readings[0].values
-    told = {series[1] for series in values if series[0] == "throttle_active" and values[series]}
-    assert told == active
+    slowed_by = {
+        series[1] for series in values if series[0] == "throttle_active" and values[series]
+    }
+    assert slowed_by == active
     assert len([series for series in values if series[0] == "throttle_active"]) == 4
     assert values["clocks_idle",] == int(reasons.endswith("1"))
     assert values["power_limit_watts", "enforced"] == 225.0
@@ -544,7 +546,7 @@ def test_why_the_driver_slows_a_card(tmp_path: Path, reasons: str, active: set[s
     assert polled[0].readings[0].values["power_limit_watts", "enforced"] == 180.0
 
 
-def test_a_driver_that_tells_less(tmp_path: Path) -> None:
+def test_a_driver_that_reports_less(tmp_path: Path) -> None:
     with stage(tmp_path, "rngd-x2") as staged:
         lay_out_driver(tmp_path, "slow")
         folder = tmp_path / "sys/class/rngd_mgmt/rngd!npu1mgmt"

@@ -25,7 +25,7 @@ BUS = "0000:27:00.0"
 UUID = "5CA1AB1E-0708-4606-8000-00000000000A"
 
 
-def given_by(**told: object) -> SimpleNamespace:
+def given_by(**answers: object) -> SimpleNamespace:
     """An object whose methods give these; an exception is raised."""
 
     def method(value: object) -> Any:
@@ -36,7 +36,7 @@ def given_by(**told: object) -> SimpleNamespace:
 
         return call
 
-    return SimpleNamespace(**{name: method(value) for name, value in told.items()})
+    return SimpleNamespace(**{name: method(value) for name, value in answers.items()})
 
 
 class Old:
@@ -51,7 +51,7 @@ class Old:
             for core in range(2)
         ]
         blocks = [given_by(total_bytes=24 << 30, in_use_bytes=3 << 30) for _ in range(2)]
-        told: dict[str, object] = {
+        answers: dict[str, object] = {
             "device_info": given_by(
                 arch="Rngd",
                 index=0,
@@ -70,7 +70,7 @@ class Old:
             "device_performance_counter": given_by(pe_performance_counters=counters),
             "liveness": True,
         }
-        return given_by(**{**told, **other})
+        return given_by(**{**answers, **other})
 
 
 class New:
@@ -80,7 +80,7 @@ class New:
 
     @staticmethod
     def device(busy: int = 0, cycles: int = 1000, **other: Any) -> SimpleNamespace:
-        told: dict[str, object] = {
+        answers: dict[str, object] = {
             "arch": "Arch.Rngd",
             "dev_node_index": 0,
             "device_name": "npu0",
@@ -99,7 +99,7 @@ class New:
             },
             "liveness": True,
         }
-        return given_by(**{**told, **other})
+        return given_by(**{**answers, **other})
 
 
 EITHER = pytest.mark.parametrize("kind", [Old, New], ids=lambda kind: kind.name)
@@ -157,7 +157,7 @@ def test_load_is_what_passed_between_two_rounds(kind: type[Old | New]) -> None:
 
 
 @pytest.mark.parametrize(("busy", "cycles"), [(200, 1000), (0, 2000), (2000, 1500)])
-def test_counters_that_stood_still_went_back_or_ran_ahead_tell_no_load(
+def test_counters_that_stood_still_went_back_or_ran_ahead_report_no_load(
     busy: int, cycles: int
 ) -> None:
     module = Module("furiosa_smi", New.device(busy=100, cycles=1000))
@@ -196,17 +196,17 @@ junk = st.one_of(
 
 
 @given(st.dictionaries(st.sampled_from(sorted(vars(New.device()))), junk))
-def test_nothing_a_library_gives_is_raised_or_made_a_number_of(told: dict[str, Any]) -> None:
-    library = Library("furiosa_smi", Module("furiosa_smi", New.device(**told)))
+def test_nothing_a_library_gives_is_raised_or_made_a_number_of(answers: dict[str, Any]) -> None:
+    library = Library("furiosa_smi", Module("furiosa_smi", New.device(**answers)))
     for card in (*library().cards, *library().cards):
         reading = collected("d", card).reading()
         assert all(isfinite(value) for value in reading.values.values())
 
 
-def test_the_newer_library_goes_first_and_the_older_is_begun() -> None:
-    begun: list[str] = []
+def test_the_newer_library_goes_first_and_the_older_is_started() -> None:
+    started: list[str] = []
     old, new = Module("furiosa_smi_py"), Module("furiosa_smi")
-    old.init = lambda: begun.append("old")  # type: ignore[attr-defined]  # as the library has it
+    old.init = lambda: started.append("old")  # type: ignore[attr-defined]  # as the library has it
     modules: dict[str, ModuleType] = {"furiosa_smi_py": old, "furiosa_smi": new}
 
     def found(name: str) -> ModuleType:
@@ -216,16 +216,16 @@ def test_the_newer_library_goes_first_and_the_older_is_begun() -> None:
 
     both = load(found)
     assert both is not None
-    assert (both.name, begun) == ("furiosa_smi", [])
+    assert (both.name, started) == ("furiosa_smi", [])
     del modules["furiosa_smi"]
     alone = load(found)
     assert alone is not None
-    assert (alone.name, begun) == ("furiosa_smi_py", ["old"])
+    assert (alone.name, started) == ("furiosa_smi_py", ["old"])
     modules.clear()
     assert load(found) is None
 
 
-def test_a_library_that_breaks_is_told() -> None:
+def test_a_library_that_breaks_is_reported() -> None:
     def broken(name: str) -> ModuleType:
         raise OSError("libfuriosa_smi.so: cannot open")
 

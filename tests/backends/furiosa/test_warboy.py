@@ -38,7 +38,7 @@ from support.processes.waiting import wait_until
 BUS = "0000:6d:00.0"
 
 
-def begun(staged: Stage) -> FuriosaBackend:
+def opened(staged: Stage) -> FuriosaBackend:
     backend = staged.backend()
     assert isinstance(backend, FuriosaBackend)
     return backend
@@ -55,12 +55,12 @@ def test_a_card_without_a_command(tmp_path: Path) -> None:
     lay_out_bus(tmp_path, BUS)
     lay_out_card(tmp_path, 0, BUS)
     staged = Stage(FuriosaBackend, tmp_path)
-    backend = begun(staged)
+    backend = opened(staged)
     assert backend.probe().present
     assert backend.open().source == "sysfs"
     (one,) = polled = Poll(staged.clock)(backend)
     backend.close()
-    device, told = one.identity[0], one.readings[0]
+    device, reading = one.identity[0], one.readings[0]
     assert (device.id, device.index, device.name, device.model) == (
         "furiosa:5CA1AB1E-0000-4000-8000-000000000000",
         0,
@@ -74,7 +74,7 @@ def test_a_card_without_a_command(tmp_path: Path) -> None:
         1,
     )
     assert device.device_nodes == ("/dev/npu0", "/dev/npu0_mgmt", "/dev/npu0pe0", "/dev/npu0pe1")
-    assert told.values == {
+    assert reading.values == {
         ("temperature_celsius", "gpu"): 54.25,
         ("temperature_celsius", "board"): 41.5,
         ("power_watts",): pytest.approx(9.87),
@@ -84,8 +84,8 @@ def test_a_card_without_a_command(tmp_path: Path) -> None:
         ("reported_health_info", "ok"): 1,
         **LINK,
     }
-    assert told.absent[("utilization_ratio",)] is Absence.UNSUPPORTED, "counters were read once"
-    assert told.absent[("processes",)] is Absence.UNSUPPORTED
+    assert reading.absent[("utilization_ratio",)] is Absence.UNSUPPORTED, "counters were read once"
+    assert reading.absent[("processes",)] is Absence.UNSUPPORTED
     assert_all_believed(identities(polled), readings(polled))
 
 
@@ -106,13 +106,13 @@ def test_whether_it_lives_and_what_its_bridge_counted(
     tmp_path: Path, files: dict[str, str], words: set[str], health: Health | None
 ) -> None:
     lay_out_card(tmp_path, 0, BUS, **files)
-    told = reading_of(tmp_path)
-    assert {series[1] for series in told.values if series[0] == "reported_status_info"} == words
-    reported = {series[1] for series in told.values if series[0] == "reported_health_info"}
+    reading = reading_of(tmp_path)
+    assert {series[1] for series in reading.values if series[0] == "reported_status_info"} == words
+    reported = {series[1] for series in reading.values if series[0] == "reported_health_info"}
     if health is None:
         assert not reported, "nobody vouches for it"
     else:
-        assert evaluate_health(DeviceState.OK, told, [], 0.0).health is health
+        assert evaluate_health(DeviceState.OK, reading, [], 0.0).health is health
 
 
 def test_an_emulated_platform_is_no_card(tmp_path: Path) -> None:
@@ -156,11 +156,11 @@ def lay_out_rngd(root: Path, number: int, bus: str) -> None:
 def test_rngd_without_a_command_and_a_library(tmp_path: Path) -> None:
     lay_out_rngd(tmp_path, 0, BUS)
     staged = Stage(FuriosaBackend, tmp_path)
-    backend = begun(staged)
+    backend = opened(staged)
     assert backend.open().source == "sysfs"
     (one,) = polled = Poll(staged.clock)(backend)
     backend.close()
-    device, told = one.identity[0], one.readings[0]
+    device, reading = one.identity[0], one.readings[0]
     assert (device.id, device.model) == (
         "furiosa:5CA1AB1E-0000-4000-8000-00000000000A",
         "FuriosaAI RNGD",
@@ -170,12 +170,12 @@ def test_rngd_without_a_command_and_a_library(tmp_path: Path) -> None:
         "2026.3.1, 0000000",
     )
     assert device.device_nodes == ("/dev/rngd/npu0mgmt",)
-    assert told.values[("temperature_celsius", "gpu")] == 61.0
-    assert told.values[("temperature_celsius", "board")] == 34.5
-    assert told.values[("power_watts",)] == 55.0
-    assert told.values[("power_limit_watts", "enforced")] == 180.0
-    assert told.values[("throttle_active", "thermal_hardware")] == 1
-    assert told.values[("reported_status_info", "device error")] == 1
+    assert reading.values[("temperature_celsius", "gpu")] == 61.0
+    assert reading.values[("temperature_celsius", "board")] == 34.5
+    assert reading.values[("power_watts",)] == 55.0
+    assert reading.values[("power_limit_watts", "enforced")] == 180.0
+    assert reading.values[("throttle_active", "thermal_hardware")] == 1
+    assert reading.values[("reported_status_info", "device error")] == 1
     assert_all_believed(identities(polled), readings(polled))
 
 
@@ -183,12 +183,12 @@ def test_cards_of_both_drivers_have_names_of_their_own(tmp_path: Path) -> None:
     lay_out_card(tmp_path, 0, "0000:44:00.0")
     lay_out_rngd(tmp_path, 0, BUS)
     staged = Stage(FuriosaBackend, tmp_path)
-    backend = begun(staged)
+    backend = opened(staged)
     backend.open()
     polled = Poll(staged.clock)(backend)
     backend.close()
-    told = {device.name: device.architecture for device in identities(polled)}
-    assert told == {"npu0": "warboy", "npu1": "rngd"}
+    architectures = {device.name: device.architecture for device in identities(polled)}
+    assert architectures == {"npu0": "warboy", "npu1": "rngd"}
     nodes = {device.name: device.device_nodes for device in identities(polled)}
     assert nodes["npu1"] == ("/dev/rngd/npu0mgmt",)
 
@@ -198,11 +198,11 @@ def test_a_sensor_that_cannot_be_read_hides_no_other(tmp_path: Path) -> None:
     hwmon = tmp_path / f"sys/bus/pci/devices/{BUS}/hwmon/hwmon0"
     (hwmon / "temp2_input").write_text("N/A\n")
     (hwmon / "power1_label").write_text("\n")
-    told = reading_of(tmp_path)
-    assert told.absent[("temperature_celsius", "gpu")] is not Absence.UNSUPPORTED
-    assert told.values[("temperature_celsius", "board")] == 41.5
-    assert told.values[("power_component_watts", "power1")] == pytest.approx(9.87)
-    assert ("power_watts",) not in told.values, "nobody says that it is the whole card's"
+    reading = reading_of(tmp_path)
+    assert reading.absent[("temperature_celsius", "gpu")] is not Absence.UNSUPPORTED
+    assert reading.values[("temperature_celsius", "board")] == 41.5
+    assert reading.values[("power_component_watts", "power1")] == pytest.approx(9.87)
+    assert ("power_watts",) not in reading.values, "nobody says that it is the whole card's"
 
 
 @pytest.mark.parametrize(
@@ -224,31 +224,31 @@ def test_temperatures_by_the_names_of_their_sensors(
         (hwmon / f"temp{number}_label").write_text(f"{label}\n")
         (hwmon / f"temp{number}_input").write_text(f"{20000 + number * 10000}\n")
     (hwmon / "temp3_input").unlink()
-    told = reading_of(tmp_path).values
+    reading = reading_of(tmp_path).values
     assert {
-        series[1]: value for series, value in told.items() if series[0] == "temperature_celsius"
+        series[1]: value for series, value in reading.items() if series[0] == "temperature_celsius"
     } == celsius
 
 
-def test_what_the_command_told_is_not_told_again(tmp_path: Path) -> None:
+def test_what_the_command_reported_is_not_reported_again(tmp_path: Path) -> None:
     with stage(tmp_path, "warboy") as staged:
         lay_out_card(tmp_path, 1, "0000:44:00.0")
-        backend = begun(staged)
+        backend = opened(staged)
         backend.open()
-        (told,) = readings(Poll(staged.clock)(backend))
+        (reading,) = readings(Poll(staged.clock)(backend))
         backend.close()
-    assert told.values[("power_watts",)] == pytest.approx(0.99)
-    assert told.values[("temperature_celsius", "gpu")] == 54.0
-    assert told.values[("temperature_celsius", "board")] == 41.5
-    assert told.sources["*"] == "furiosactl"
-    assert told.sources["voltage_volts"] == "sysfs"
+    assert reading.values[("power_watts",)] == pytest.approx(0.99)
+    assert reading.values[("temperature_celsius", "gpu")] == 54.0
+    assert reading.values[("temperature_celsius", "board")] == 41.5
+    assert reading.sources["*"] == "furiosactl"
+    assert reading.sources["voltage_volts"] == "sysfs"
 
 
 def test_a_card_that_the_driver_gave_up_is_lost(tmp_path: Path) -> None:
     lay_out_card(tmp_path, 0, BUS)
     lay_out_card(tmp_path, 1, "0000:6e:00.0")
     staged = Stage(FuriosaBackend, tmp_path)
-    backend = begun(staged)
+    backend = opened(staged)
     backend.open()
     second = backend.identify(backend.discover()[1])[0]
     shutil.rmtree(tmp_path / "sys/devices/virtual/npu_mgmt/npu1_mgmt")
@@ -266,8 +266,8 @@ def read_with_load(backend: FuriosaBackend, device: Device) -> Reading:
     """The first reading that has a load."""
 
     def with_load() -> Reading | None:
-        (told,) = backend.read(device, Request())
-        return told if _has_load(told) else None
+        (reading,) = backend.read(device, Request())
+        return reading if _has_load(reading) else None
 
     return wait_until(with_load)
 
@@ -278,12 +278,12 @@ def _has_load(read: Reading) -> bool:
 
 def shares(root: Path, before: dict[str, str], now: dict[str, str]) -> dict[int, object]:
     """Of a hundred by core of the first card, from two readings."""
-    asked = PerfRegs(root)
+    registers = PerfRegs(root)
     for files in (before, now):
         for name, text in files.items():
             write_regs(root, name, text)
-        told = asked()
-    return {int(str(core["pe_core"])): core["pe_utilization"] for core in told.get(0, [])}
+        reading = registers()
+    return {int(str(core["pe_core"])): core["pe_utilization"] for core in reading.get(0, [])}
 
 
 def test_load_is_what_the_counters_grew_by(tmp_path: Path) -> None:
@@ -311,7 +311,7 @@ def test_cores_that_work_as_one_are_both_busy(tmp_path: Path) -> None:
         ("", regs(200, 2000), "N/A"),
     ],
 )
-def test_counters_that_tell_nothing(tmp_path: Path, before: str, now: str, share: object) -> None:
+def test_counters_that_report_nothing(tmp_path: Path, before: str, now: str, share: object) -> None:
     assert shares(tmp_path, {"npu0pe0": before}, {"npu0pe0": now}) == {0: share}
 
 
@@ -325,22 +325,22 @@ def test_load_of_a_card(tmp_path: Path) -> None:
     write_regs(tmp_path, "npu0pe0", regs(0, 0))
     write_regs(tmp_path, "npu0pe1", regs(0, 0))
     staged = Stage(FuriosaBackend, tmp_path)
-    backend = begun(staged)
+    backend = opened(staged)
     backend.open()
     device = backend.identify(backend.discover()[0])[0]
     write_regs(tmp_path, "npu0pe0", regs(900, 1000))
     write_regs(tmp_path, "npu0pe1", regs(500, 1000))
     staged.clock.advance(10.0)
-    told = read_with_load(backend, device)
+    reading = read_with_load(backend, device)
     backend.close()
-    assert told.values[("utilization_ratio",)] == pytest.approx(0.7)
-    assert told.values[("core_utilization_ratio", "0")] == pytest.approx(0.9)
+    assert reading.values[("utilization_ratio",)] == pytest.approx(0.7)
+    assert reading.values[("core_utilization_ratio", "0")] == pytest.approx(0.9)
 
 
 def test_cores_at_rest_are_not_an_error() -> None:
     cores = [{"pe_core": core, "pe_utilization": "N/A"} for core in (0, 1)]
-    told = collected("d", Card(number=0, pci_bus_id=None, info={}).with_cores(cores)).reading()
-    assert told.absent[("utilization_ratio",)] is Absence.UNSUPPORTED
+    reading = collected("d", Card(number=0, pci_bus_id=None, info={}).with_cores(cores)).reading()
+    assert reading.absent[("utilization_ratio",)] is Absence.UNSUPPORTED
 
 
 LIST = b"""\
@@ -367,15 +367,15 @@ def test_what_list_says_of_a_card(tmp_path: Path) -> None:
     with stage(tmp_path, "warboy") as staged:
         (tmp_path / "output/list.txt").write_bytes(LIST)
         (tmp_path / "output/ps.txt").write_text("| NPU | PID | CMD |\n")
-        backend = begun(staged)
+        backend = opened(staged)
         backend.open()
         (one,) = Poll(staged.clock)(backend)
         backend.close()
-    told = one.readings[0]
+    reading = one.readings[0]
     assert one.identity[0].device_nodes[:2] == ("/dev/npu1", "/dev/npu1pe0")
-    assert told.values[("reported_status_info", "core 1 unavailable")] == 1
-    assert told.absent[("utilization_ratio",)] is Absence.UNSUPPORTED
-    assert told.absent[("processes",)] is Absence.PERMISSION, "a core is in use by somebody"
+    assert reading.values[("reported_status_info", "core 1 unavailable")] == 1
+    assert reading.absent[("utilization_ratio",)] is Absence.UNSUPPORTED
+    assert reading.absent[("processes",)] is Absence.PERMISSION, "a core is in use by somebody"
 
 
 TOP = b"""\
@@ -396,14 +396,14 @@ def used(lines: list[bytes]) -> list[Used]:
 
 
 def test_who_is_busy_now() -> None:
-    told = used(TOP.splitlines())
-    assert told == [
+    reading = used(TOP.splitlines())
+    assert reading == [
         Used(1, (0,), 4711, 0.5109),
         Used(1, (1,), 4712, 0.7),
         Used(0, (), 4713, 0.1),
     ]
     both = [{"pe_core": core, "pe_occupancy": True} for core in (0, 1)]
-    card = with_load(Card(number=1, pci_bus_id=None, info={}).with_cores(both), told[:2])
+    card = with_load(Card(number=1, pci_bus_id=None, info={}).with_cores(both), reading[:2])
     values = collected("d", card).reading().values
     assert values[("core_utilization_ratio", "0")] == pytest.approx(0.5109)
     assert values[("utilization_ratio",)] == pytest.approx(0.60545)
@@ -423,12 +423,12 @@ def test_load_of_a_card_with_one_busy_core(
     card = with_load(
         Card(number=1, pci_bus_id=None, info={}).with_cores(cores), used_of(TOP.splitlines()[:3])
     )
-    told = collected("d", card).reading()
-    assert told.values[("core_utilization_ratio", "0")] == pytest.approx(0.1906)
+    reading = collected("d", card).reading()
+    assert reading.values[("core_utilization_ratio", "0")] == pytest.approx(0.1906)
     if load is None:
-        assert told.absent[("utilization_ratio",)] is Absence.ERROR
+        assert reading.absent[("utilization_ratio",)] is Absence.ERROR
     else:
-        assert told.values[("utilization_ratio",)] == pytest.approx(load)
+        assert reading.values[("utilization_ratio",)] == pytest.approx(load)
 
 
 def test_columns_of_top_are_found_by_their_headings() -> None:
@@ -441,12 +441,12 @@ def test_top_is_followed_where_the_driver_shows_nothing(tmp_path: Path) -> None:
         (tmp_path / "top").write_bytes(TOP)
         show = f"[ $1 = top ] && {{ cat {tmp_path}/top; exec sleep 600; }}"
         write_program(tmp_path, "furiosactl", f"{show}; exec cat {tmp_path}/output/$1.*")
-        backend = begun(staged)
+        backend = opened(staged)
         backend.open()
         device = backend.identify(backend.discover()[0])[0]
-        told = read_with_load(backend, device)
-        assert told.values[("core_utilization_ratio", "1")] == pytest.approx(0.7)
-        assert [process.utilization_ratio for process in told.processes or ()] == [
+        reading = read_with_load(backend, device)
+        assert reading.values[("core_utilization_ratio", "1")] == pytest.approx(0.7)
+        assert [process.utilization_ratio for process in reading.processes or ()] == [
             pytest.approx(0.5109)
         ]
         staged.clock.advance(3.0)
@@ -458,22 +458,22 @@ def test_top_is_followed_where_the_driver_shows_nothing(tmp_path: Path) -> None:
 def test_nothing_is_followed_by_a_backend_that_is_not_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begun_with: list[object] = []
+    commands: list[object] = []
     monkeypatch.setattr(
-        "accelwatch_furiosa.backend.LineStream", lambda argv, *_, **__: begun_with.append(argv)
+        "accelwatch_furiosa.backend.LineStream", lambda argv, *_, **__: commands.append(argv)
     )
     with stage(tmp_path, "warboy"):
         backend = FuriosaBackend(Context(root=tmp_path, options={"pace_s": "often"}))
         with pytest.raises(BackendUnavailable, match="pace_s"):
             backend.open()
-    assert begun_with == []
+    assert commands == []
 
 
 @pytest.mark.oracle
 def test_the_recorded_tree(tmp_path: Path) -> None:
     lay_out_recorded(tmp_path)
     staged = Stage(FuriosaBackend, tmp_path)
-    backend = begun(staged)
+    backend = opened(staged)
     assert backend.probe().present
     backend.open()
     first, second = polled = Poll(staged.clock)(backend)
@@ -503,13 +503,13 @@ def test_the_recorded_tree(tmp_path: Path) -> None:
 @pytest.mark.oracle
 def test_the_recorded_counters(tmp_path: Path) -> None:
     lay_out_recorded(tmp_path)
-    told = {
+    reading = {
         name: perf_regs.parse((tmp_path / CLASS / name / "perf_regs").read_text())
         for name in ("npu0pe0-1", "npu0pe0", "npu0pe1")
     }
-    assert told["npu0pe0-1"] == Counters(0x26272443, 0x6F22D16D)
-    assert told["npu0pe0"] == Counters(0x8A035BF, 0x35F8BF98)
-    assert told["npu0pe1"] is Absence.ERROR, "it lacks the high half of the cycles"
+    assert reading["npu0pe0-1"] == Counters(0x26272443, 0x6F22D16D)
+    assert reading["npu0pe0"] == Counters(0x8A035BF, 0x35F8BF98)
+    assert reading["npu0pe1"] is Absence.ERROR, "it lacks the high half of the cycles"
 
 
 @pytest.mark.oracle

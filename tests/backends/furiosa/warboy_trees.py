@@ -6,7 +6,7 @@ from pathlib import Path
 from support.machines.packed_trees import FakeTree
 from support.machines.samples import sample
 
-PLACE = "sys/devices/virtual/npu_mgmt"
+MGMT = "sys/devices/virtual/npu_mgmt"
 CLASS = "sys/class/npu_mgmt"
 FILES = {
     "alive": "1\n",
@@ -48,8 +48,8 @@ def lay_out_card(root: Path, number: int, bus: str, **files: str) -> None:
     own = {"busname": f"{bus}\n", "device_uuid": f"5CA1AB1E-0000-4000-8000-00000000000{number}\n"}
     own["device_sn"] = f"WBYB000000000000{number}\n"
     for file, text in {**FILES, **own, **files}.items():
-        tree.write(f"{PLACE}/{folder}/{file}", text)
-    tree.link(f"{CLASS}/{folder}", f"{PLACE}/{folder}")
+        tree.write(f"{MGMT}/{folder}/{file}", text)
+    tree.link(f"{CLASS}/{folder}", f"{MGMT}/{folder}")
     for file, text in SENSORS.items():
         tree.write(f"sys/bus/pci/devices/{bus}/hwmon/hwmon{number}/{file}", text)
     for node in (f"npu{number}", folder, f"npu{number}pe0", f"npu{number}pe1"):

@@ -41,7 +41,7 @@ class Scenario:
         with self.path.open("a") as file:
             file.write(f"{key}={value}\n")
 
-    def forget(self, begin: str) -> None:
+    def forget(self, prefix: str) -> None:
         """Have no answer to keys that begin so."""
         lines = self.path.read_text().splitlines(keepends=True)
-        self.path.write_text("".join(line for line in lines if not line.startswith(begin)))
+        self.path.write_text("".join(line for line in lines if not line.startswith(prefix)))

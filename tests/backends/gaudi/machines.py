@@ -21,8 +21,8 @@ _PRINT = 'case "$1" in -Q) cat {root}/query.csv ;; *) cat {root}/table.txt ;; es
 
 def tree(name: str) -> list[dict[str, Any]]:
     """The cards of a composed machine."""
-    told: list[dict[str, Any]] = json.loads((FOLDER / name / "tree.json").read_text())
-    return told
+    cards: list[dict[str, Any]] = json.loads((FOLDER / name / "tree.json").read_text())
+    return cards
 
 
 def write_program(root: Path, text: str = "") -> Path:
@@ -174,7 +174,7 @@ MACHINES = (
         lambda folder: stage(folder, "gaudi1-table", "hl"),
         _CAN,
     ),
-    FixtureMachine("gaudi-library", "habana", True, _library, _CAN, tells_of_a_fault=True),
+    FixtureMachine("gaudi-library", "habana", True, _library, _CAN, reports_fault=True),
     FixtureMachine("gaudi-library-lost", "habana", False, _library_lost, frozenset({"devices"})),
     FixtureMachine("gaudi-driver-only", "habana", True, _without_command, _CAN),
     FixtureMachine(

@@ -35,8 +35,8 @@ def opened(folder: Path, name: str, node: str = "accel") -> Iterator[tuple[Stage
 def polled(folder: Path, name: str, node: str = "accel") -> dict[int, Polled]:
     """By the vendor's index."""
     with opened(folder, name, node) as (staged, backend):
-        told = Poll(staged.clock)(backend)
-    return {(one.identity or (one.found,))[0].index: one for one in told}
+        polls = Poll(staged.clock)(backend)
+    return {(one.identity or (one.found,))[0].index: one for one in polls}
 
 
 def reading(folder: Path, name: str, index: int, node: str = "accel") -> Reading:
@@ -44,15 +44,15 @@ def reading(folder: Path, name: str, index: int, node: str = "accel") -> Reading
 
 
 def test_who_a_card_is(tmp_path: Path) -> None:
-    told = polled(tmp_path, "gaudi2-x2")
-    (first,) = told[0].identity
+    polls = polled(tmp_path, "gaudi2-x2")
+    (first,) = polls[0].identity
     assert first.id == "habana:01P0-HL2080A0-15-TNBS01-03-07-04"
     assert (first.vendor, first.backend, first.kind) == ("habana", "gaudi", DeviceKind.NPU)
     assert (first.model, first.architecture, first.serial) == ("HL-225", "gaudi2", "AN00000001")
     assert (first.driver_version, first.firmware_version) == ("1.20.0-bd87f71", "58.1.1")
     assert (first.pci_bus_id, first.numa_node) == ("0000:33:00.0", 0)
     assert (first.name, first.device_nodes) == ("accel0", ("/dev/accel/accel0",))
-    assert_all_believed(identities(list(told.values())), readings(list(told.values())))
+    assert_all_believed(identities(list(polls.values())), readings(list(polls.values())))
 
 
 def test_a_card_at_work(tmp_path: Path) -> None:
@@ -82,8 +82,8 @@ def test_resets_of_both_kinds_are_counted_together(tmp_path: Path) -> None:
 
 
 def test_processes_of_the_table(tmp_path: Path) -> None:
-    told = polled(tmp_path, "gaudi2-x2")
-    busy, idle = (told[index].readings[0].processes for index in (0, 1))
+    polls = polled(tmp_path, "gaudi2-x2")
+    busy, idle = (polls[index].readings[0].processes for index in (0, 1))
     assert busy is not None
     assert [(p.pid, p.command, p.gpu_memory_bytes) for p in busy] == [
         (4711, "python3", 94195 * MIB)
@@ -92,7 +92,7 @@ def test_processes_of_the_table(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("at_work", ["94195, 83, 22, 0", "768, 83, 22, 40"])
-def test_processes_of_others_are_not_told(tmp_path: Path, at_work: str) -> None:
+def test_processes_of_others_are_not_reported(tmp_path: Path, at_work: str) -> None:
     """hl-smi says N/A, and the card's memory or load tells that somebody uses it."""
     at_rest = "768, 83, 22, 0"
     with stage(tmp_path, "gaudi2-x2") as staged:
@@ -101,14 +101,14 @@ def test_processes_of_others_are_not_told(tmp_path: Path, at_work: str) -> None:
         query.write_text(query.read_text().replace(at_rest, at_work))
         backend = staged.backend()
         backend.open()
-        (told,) = Poll(staged.clock)(backend)[1].readings
+        (reading,) = Poll(staged.clock)(backend)[1].readings
         backend.close()
-    assert told.processes is None
-    assert told.absent["processes",] is Absence.PERMISSION
-    assert any(note.startswith("hl-smi names no process, but") for note in told.notes)
+    assert reading.processes is None
+    assert reading.absent["processes",] is Absence.PERMISSION
+    assert any(note.startswith("hl-smi names no process, but") for note in reading.notes)
 
 
-def test_nobody_asked_for_processes(tmp_path: Path) -> None:
+def test_processes_were_not_requested(tmp_path: Path) -> None:
     with opened(tmp_path, "gaudi2-x2") as (_, backend):
         (device,) = backend.identify(backend.discover()[0])
         (plain,) = backend.read(device, Request(processes=False))
@@ -117,17 +117,17 @@ def test_nobody_asked_for_processes(tmp_path: Path) -> None:
 
 
 def test_an_old_driver_with_a_table_alone(tmp_path: Path) -> None:
-    told = polled(tmp_path, "gaudi1-table", "hl")
-    (device,) = told[1].identity
+    polls = polled(tmp_path, "gaudi1-table", "hl")
+    (device,) = polls[1].identity
     assert (device.id, device.uuid, device.name) == ("habana:0000:20:1d.0", None, "hl0")
     assert (device.model, device.architecture) == ("HL-205", "gaudi")
     assert device.device_nodes == ("/dev/hl0",)
-    values = told[1].readings[0].values
+    values = polls[1].readings[0].values
     assert values["memory_used_bytes",] == 32454 * MIB
     assert values["power_limit_watts", "enforced"] == 350.0
     assert values["ecc_errors_total", "uncorrected"] == 0
     assert values["reported_status_info", "operational"] == 1
-    assert told[1].readings[0].absent["performance_state",] is Absence.UNSUPPORTED
+    assert polls[1].readings[0].absent["performance_state",] is Absence.UNSUPPORTED
 
 
 @pytest.mark.parametrize(
@@ -140,11 +140,11 @@ def test_an_old_driver_with_a_table_alone(tmp_path: Path) -> None:
     ],
 )
 def test_health(tmp_path: Path, index: int, status: str, state: str, health: Health) -> None:
-    told = reading(tmp_path, "gaudi3-bad-day", index)
-    assert told.values["reported_status_info", status] == 1
-    assert told.values["reported_health_info", state] == 1
-    assert told.values["reset_required",] == int(status == "needs reset")
-    assert evaluate_health(DeviceState.OK, told, [], 0.0).health is health
+    read = reading(tmp_path, "gaudi3-bad-day", index)
+    assert read.values["reported_status_info", status] == 1
+    assert read.values["reported_health_info", state] == 1
+    assert read.values["reset_required",] == int(status == "needs reset")
+    assert evaluate_health(DeviceState.OK, read, [], 0.0).health is health
 
 
 @pytest.mark.parametrize(
@@ -163,8 +163,8 @@ def test_words_of_older_and_newer_drivers(tmp_path: Path, word: str, state: str 
         (tmp_path / "sys/bus/pci/devices/0000:33:00.0/status").write_text(f"{word}\n")
         values = Poll(staged.clock)(backend)[0].readings[0].values
     assert values["reported_status_info", word.lower()] == 1
-    told = [series[1] for series in values if series[0] == "reported_health_info"]
-    assert told == ([] if state is None else [state])
+    words = [series[1] for series in values if series[0] == "reported_health_info"]
+    assert words == ([] if state is None else [state])
 
 
 def test_what_cannot_be_read_hides_nothing_else(tmp_path: Path) -> None:
@@ -184,11 +184,11 @@ def test_what_cannot_be_read_hides_nothing_else(tmp_path: Path) -> None:
     assert odd.values["pcie_link_width_lanes", "max"] == 16
 
 
-def test_a_card_of_which_only_the_driver_tells(tmp_path: Path) -> None:
-    told = polled(tmp_path, "gaudi3-bad-day")[2]
-    assert told.identity[0].id == "habana:0000:4c:00.0"
-    assert told.readings[0].values["power_limit_watts", "enforced"] == 850.0
-    assert told.readings[0].sources["power_limit_watts"] == "sysfs"
+def test_a_card_of_which_only_the_driver_reports(tmp_path: Path) -> None:
+    poll = polled(tmp_path, "gaudi3-bad-day")[2]
+    assert poll.identity[0].id == "habana:0000:4c:00.0"
+    assert poll.readings[0].values["power_limit_watts", "enforced"] == 850.0
+    assert poll.readings[0].sources["power_limit_watts"] == "sysfs"
 
 
 def test_processes_without_name_or_memory(tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ def test_a_card_that_did_not_come_up_cannot_be_read(tmp_path: Path) -> None:
     assert "does not list the NPU at 0000:bb:00.0" in str(errors[0])
 
 
-def test_the_driver_is_heard_while_the_command_fails(tmp_path: Path) -> None:
+def test_the_driver_is_read_while_the_command_fails(tmp_path: Path) -> None:
     with opened(tmp_path, "gaudi2-x2") as (staged, backend):
         (device,) = backend.identify(backend.discover()[0])
         write_program(tmp_path, "echo 'HLML initialization failed' >&2; exit 1")
@@ -220,14 +220,14 @@ def test_the_driver_is_heard_while_the_command_fails(tmp_path: Path) -> None:
             # One failure is bridged by the answer before it.
             staged.clock.advance(10.0)
             with contextlib.suppress(ReadError):
-                (told,) = backend.read(device, Request())
-    assert told.values["reset_required",] == 1
-    assert told.values["reported_health_info", "failed"] == 1
-    assert told.absent["power_watts",] is Absence.ERROR
-    assert told.notes == (
+                (reading,) = backend.read(device, Request())
+    assert reading.values["reset_required",] == 1
+    assert reading.values["reported_health_info", "failed"] == 1
+    assert reading.absent["power_watts",] is Absence.ERROR
+    assert reading.notes == (
         "from the driver only: hl-smi ended with status 1: HLML initialization failed",
     )
-    assert told.processes is None
+    assert reading.processes is None
 
 
 def test_a_card_off_the_bus_is_lost_at_once(tmp_path: Path) -> None:
@@ -265,17 +265,17 @@ def test_a_container_that_hides_the_bus(tmp_path: Path) -> None:
     staged = Stage(GaudiBackend, tmp_path)
     backend = staged.backend()
     backend.open()
-    told = Poll(staged.clock)(backend)
+    polls = Poll(staged.clock)(backend)
     backend.close()
-    assert [one.identity[0].uuid for one in told] == [
+    assert [one.identity[0].uuid for one in polls] == [
         "01P0-HL2080A0-15-TNBS01-03-07-04",
         "01P0-HL2080A0-15-TNBS01-05-02-06",
     ]
-    assert told[0].readings[0].values["power_watts",] == 525.0
-    assert not [series for series in told[0].readings[0].values if series[0] == "reset_required"]
+    assert polls[0].readings[0].values["power_watts",] == 525.0
+    assert not [series for series in polls[0].readings[0].values if series[0] == "reset_required"]
 
 
-def test_a_version_that_knows_less_is_asked_less(tmp_path: Path) -> None:
+def test_a_version_that_knows_less_is_queried_less(tmp_path: Path) -> None:
     with stage(tmp_path, "gaudi2-x2") as staged:
         write_program(
             tmp_path,
@@ -291,8 +291,8 @@ def test_a_version_that_knows_less_is_asked_less(tmp_path: Path) -> None:
         backend.close()
     assert values["ecc_lifetime_errors", "corrected"] == 17
     assert ("ecc_location_errors_total", "corrected", "dram") not in values
-    asked = (tmp_path / "asked").read_text().splitlines()
-    assert len([line for line in asked if "dram" in line]) == 1
+    lines = (tmp_path / "asked").read_text().splitlines()
+    assert len([line for line in lines if "dram" in line]) == 1
 
 
 def test_hl_smi_logs_to_a_folder_of_its_own_that_goes_away(
@@ -340,9 +340,9 @@ def test_other_functions_of_the_vendor_are_no_accelerators(tmp_path: Path) -> No
 def test_accelerators_of_others_have_the_class_too(tmp_path: Path) -> None:
     with opened(tmp_path, "gaudi2-x2") as (staged, backend):
         (tmp_path / "sys/bus/pci/devices/0000:33:00.0/vendor").write_text("0x8086\n")
-        told = {one.identity[0].index: one.identity[0] for one in Poll(staged.clock)(backend)}
-    assert told[0].device_nodes == ()
-    assert told[1].device_nodes == ("/dev/accel/accel1",)
+        devices = {one.identity[0].index: one.identity[0] for one in Poll(staged.clock)(backend)}
+    assert devices[0].device_nodes == ()
+    assert devices[1].device_nodes == ("/dev/accel/accel1",)
 
 
 def test_without_command_and_driver_it_says_what_to_install(tmp_path: Path) -> None:

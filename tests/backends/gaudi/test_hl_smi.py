@@ -33,50 +33,50 @@ def values(card: Card) -> dict[tuple[str, ...], float]:
 
 @pytest.mark.oracle
 def test_recorded_query() -> None:
-    told = parse_query(sample("gaudi/cli/hl_smi_query_csv_hl205_1.18.csv").read_bytes())
-    assert [card.number for card in told.cards] == list(range(8))
-    assert [card.text("uuid") for card in told.cards][::7] == [
+    document = parse_query(sample("gaudi/cli/hl_smi_query_csv_hl205_1.18.csv").read_bytes())
+    assert [card.number for card in document.cards] == list(range(8))
+    assert [card.text("uuid") for card in document.cards][::7] == [
         "00P1-HL2000A1-14-P64W99-13-05-03",
         "00P1-HL2000A1-14-P64X00-08-05-09",
     ]
     watts, celsius, ratios = (
-        [values(card)[series] for card in told.cards]
+        [values(card)[series] for card in document.cards]
         for series in (("power_watts",), ("temperature_celsius", "gpu"), ("utilization_ratio",))
     )
     assert watts == [103, 105, 96, 100, 103, 102, 103, 103]
     assert celsius == [36, 34, 33, 32, 34, 30, 31, 38]
     assert ratios == pytest.approx([0.15, 0.15, 0.12, 0.13, 0.15, 0.14, 0.14, 0.14])
-    assert {values(card)["memory_used_bytes",] for card in told.cards} == {512 * MIB}
-    assert {values(card)["memory_size_bytes",] for card in told.cards} == {32768 * MIB}
+    assert {values(card)["memory_used_bytes",] for card in document.cards} == {512 * MIB}
+    assert {values(card)["memory_size_bytes",] for card in document.cards} == {32768 * MIB}
 
 
 @pytest.mark.oracle
 def test_recorded_table_of_eight_cards() -> None:
-    told = parse_table(sample("gaudi/cli/hl_smi_table_hl205_1.18_8card.txt").read_bytes())
-    assert told.driver_version == "1.18.0-ee698fb"
-    assert [card.number for card in told.cards] == list(range(8))
-    assert [card.pci_bus_id for card in told.cards] == [
+    document = parse_table(sample("gaudi/cli/hl_smi_table_hl205_1.18_8card.txt").read_bytes())
+    assert document.driver_version == "1.18.0-ee698fb"
+    assert [card.number for card in document.cards] == list(range(8))
+    assert [card.pci_bus_id for card in document.cards] == [
         f"0000:{bus}:00.0" for bus in ("b3", "b4", "cd", "cc", "19", "1a", "34", "33")
     ]
     watts, celsius, ratios = (
-        [values(card)[series] for card in told.cards]
+        [values(card)[series] for card in document.cards]
         for series in (("power_watts",), ("temperature_celsius", "gpu"), ("utilization_ratio",))
     )
     assert watts == [104, 102, 104, 103, 96, 105, 103, 100]
     assert celsius == [33, 30, 37, 30, 33, 33, 36, 32]
     assert ratios == pytest.approx([0.15, 0.14, 0.15, 0.15, 0.12, 0.15, 0.15, 0.13])
-    for card in told.cards:
+    for card in document.cards:
         assert card.text("name") == "HL-205"
         assert values(card)["power_limit_watts", "enforced"] == 350
         assert values(card)["memory_used_bytes",] == 512 * MIB
         assert values(card)["memory_size_bytes",] == 32768 * MIB
         assert values(card)["ecc_errors_total", "uncorrected"] == 0
-    assert told.entries is not None
-    assert [(e.number, e.pid, e.command) for e in told.entries] == [
+    assert document.entries is not None
+    assert [(e.number, e.pid, e.command) for e in document.entries] == [
         (0, 10, "python name"),
         (6, 20, "custom process"),
     ]
-    listed = processes_of("d", told.entries)
+    listed = processes_of("d", document.entries)
     assert [p.gpu_memory_bytes for p in listed] == [1024 * MIB, 2040 * MIB]
 
 
@@ -99,9 +99,9 @@ def test_recorded_table_of_eight_cards() -> None:
 def test_recorded_tables_that_end_after_one_card(
     file: str, driver: str, bus: str, model: str, numbers: tuple[int, ...]
 ) -> None:
-    told = parse_table(sample(f"gaudi/cli/hl_smi_{file}.txt").read_bytes())
-    (card,) = told.cards
-    assert (told.driver_version, told.entries) == (driver, None)
+    document = parse_table(sample(f"gaudi/cli/hl_smi_{file}.txt").read_bytes())
+    (card,) = document.cards
+    assert (document.driver_version, document.entries) == (driver, None)
     assert (card.pci_bus_id, card.text("name")) == (f"0000:{bus}.0", model)
     celsius, watts, cap, used, size, percent = numbers
     assert values(card) == {
@@ -117,8 +117,8 @@ def test_recorded_tables_that_end_after_one_card(
 
 @pytest.mark.oracle
 def test_the_recorded_header_with_a_second_driver() -> None:
-    told = parse_table(sample("gaudi/cli/hl_smi_header_nic_driver_1_20.txt").read_bytes())
-    assert (told.driver_version, told.cards) == ("1.20.0-bd87f71", ())
+    document = parse_table(sample("gaudi/cli/hl_smi_header_nic_driver_1_20.txt").read_bytes())
+    assert (document.driver_version, document.cards) == ("1.20.0-bd87f71", ())
 
 
 def test_units_behind_numbers_and_columns_in_another_order() -> None:
@@ -132,7 +132,7 @@ def test_lines_before_the_header_are_no_cards() -> None:
     assert parse_query(b"warning: no log, falling back\n" + QUERY) == parse_query(QUERY)
 
 
-def test_without_a_header_the_columns_are_those_asked_for() -> None:
+def test_without_a_header_the_columns_are_those_requested() -> None:
     lines = QUERY.splitlines(keepends=True)
     assert parse_query(b"".join(lines[1:]), QUERIES[0]) == parse_query(QUERY)
 
@@ -192,14 +192,14 @@ def test_what_is_no_answer_is_an_error(output: bytes) -> None:
         parse_table(output)
 
 
-def _told(document: ToolOutput) -> set[tuple[int, tuple[str, ...], float]]:
+def _values_of(document: ToolOutput) -> set[tuple[int, tuple[str, ...], float]]:
     return {(c.number, key, value) for c in document.cards for key, value in values(c).items()}
 
 
 @given(st.integers(0, len(QUERY)))
 def test_a_query_that_was_cut_says_nothing_new(length: int) -> None:
     with contextlib.suppress(ReadError):
-        assert _told(parse_query(QUERY[:length])) <= _told(parse_query(QUERY))
+        assert _values_of(parse_query(QUERY[:length])) <= _values_of(parse_query(QUERY))
 
 
 @pytest.mark.parametrize("row", [OPEN_ROW, SPLIT_ROW, SPLIT_ROW.replace(b"b\n", b"b   |\n")])
@@ -215,9 +215,9 @@ def test_memory_on_a_line_of_its_own_is_of_the_row_before_it_only() -> None:
     """A row that was closed, or another that stands between, has nothing to do with it."""
     stray = b"                                 12Mib\n"
     assert parse_table(TABLE.replace(ROW, ROW + stray)) == parse_table(TABLE)
-    begun, memory = SPLIT_ROW.splitlines(keepends=True)
+    start, memory = SPLIT_ROW.splitlines(keepends=True)
     vacant = b"|   1        N/A   N/A    N/A                                      N/A        |\n"
-    assert parse_table(TABLE.replace(ROW, begun + vacant + memory)).entries == ()
+    assert parse_table(TABLE.replace(ROW, start + vacant + memory)).entries == ()
 
 
 def card_with(*, memory: float | None = None, load: float | None = None) -> Reading:
@@ -229,31 +229,31 @@ def card_with(*, memory: float | None = None, load: float | None = None) -> Read
 
 def test_a_card_at_rest_has_no_process() -> None:
     """Published tables: up to 768 MiB in use and 17 % of load without a process."""
-    told = parse_table(TABLE)
-    assert told.vacant == {1}
-    assert processes_in(told, 1, card_with(memory=768 * MIB, load=0.17)) == []
-    assert processes_in(told, 1, card_with(memory=768 * MIB, load=0.4)) is Absence.PERMISSION
-    assert processes_in(told, 1, card_with(memory=16384 * MIB, load=0.0)) is Absence.PERMISSION
+    document = parse_table(TABLE)
+    assert document.vacant == {1}
+    assert processes_in(document, 1, card_with(memory=768 * MIB, load=0.17)) == []
+    assert processes_in(document, 1, card_with(memory=768 * MIB, load=0.4)) is Absence.PERMISSION
+    assert processes_in(document, 1, card_with(memory=16384 * MIB, load=0.0)) is Absence.PERMISSION
 
 
-def test_a_card_of_which_not_both_numbers_are_known_is_not_said_to_be_free() -> None:
-    told = parse_table(TABLE)
-    assert processes_in(told, 1, card_with()) is Absence.ERROR
-    assert processes_in(told, 1, card_with(memory=768 * MIB)) is Absence.ERROR
-    assert processes_in(told, 1, card_with(load=0.17)) is Absence.ERROR
-    assert processes_in(told, 1, card_with(memory=16384 * MIB)) is Absence.PERMISSION
-    assert processes_in(told, 1, card_with(load=0.4)) is Absence.PERMISSION
-    assert processes_in(told, 1, Collected("d").reading()) is Absence.UNSUPPORTED
+def test_a_card_of_which_not_both_numbers_are_known_is_not_called_free() -> None:
+    document = parse_table(TABLE)
+    assert processes_in(document, 1, card_with()) is Absence.ERROR
+    assert processes_in(document, 1, card_with(memory=768 * MIB)) is Absence.ERROR
+    assert processes_in(document, 1, card_with(load=0.17)) is Absence.ERROR
+    assert processes_in(document, 1, card_with(memory=16384 * MIB)) is Absence.PERMISSION
+    assert processes_in(document, 1, card_with(load=0.4)) is Absence.PERMISSION
+    assert processes_in(document, 1, Collected("d").reading()) is Absence.UNSUPPORTED
 
 
 def test_the_processes_of_a_card_without_a_row_are_not_known() -> None:
     """As of a table that ends before it, or with a row of another shape."""
-    begun = TABLE[: TABLE.index(b"|   1        N/A")]
+    start = TABLE[: TABLE.index(b"|   1        N/A")]
     busy = card_with(memory=16384 * MIB, load=0.4)
-    for text in (begun, TABLE.replace(ROW, ROW.replace(b"4711", b"????"))):
-        told = parse_table(text)
-        number = 1 if text is begun else 0
-        assert processes_in(told, number, busy) is Absence.ERROR
+    for text in (start, TABLE.replace(ROW, ROW.replace(b"4711", b"????"))):
+        document = parse_table(text)
+        number = 1 if text is start else 0
+        assert processes_in(document, number, busy) is Absence.ERROR
     assert processes_in(ToolOutput(), 0, busy) is Absence.UNSUPPORTED
 
 
@@ -268,7 +268,7 @@ def test_a_table_that_was_cut_says_nothing_new(row: bytes, data: st.DataObject) 
     length = data.draw(st.integers(0, len(text)))
     with contextlib.suppress(ReadError):
         cut, whole = parse_table(text[:length]), parse_table(text)
-        assert _told(cut) <= _told(whole)
+        assert _values_of(cut) <= _values_of(whole)
         assert set(cut.entries or ()) <= set(whole.entries or ())
         assert cut.vacant <= whole.vacant
 
@@ -276,7 +276,7 @@ def test_a_table_that_was_cut_says_nothing_new(row: bytes, data: st.DataObject) 
 @given(st.lists(st.sampled_from(TABLE.splitlines(keepends=True)), max_size=20))
 def test_lines_of_a_table_in_any_order_raise_nothing_untyped(lines: list[bytes]) -> None:
     with contextlib.suppress(ReadError):
-        _told(parse_table(b"".join(lines)))
+        _values_of(parse_table(b"".join(lines)))
 
 
 _CELL = st.sampled_from(["N/A", "", "-1", "1e999", "99999999999999999999", "x16", "Gen", "on"])
@@ -286,7 +286,7 @@ _CELL = st.sampled_from(["N/A", "", "-1", "1e999", "99999999999999999999", "x16"
 def test_odd_cells_raise_nothing_and_nothing_is_below_zero(cells: list[str]) -> None:
     text = QUERY.splitlines(keepends=True)[0] + ", ".join(cells).encode() + b"\n"
     with contextlib.suppress(ReadError):
-        assert all(value >= 0 for _, _, value in _told(parse_query(text)))
+        assert all(value >= 0 for _, _, value in _values_of(parse_query(text)))
 
 
 def test_a_query_without_bus_is_joined_by_its_index() -> None:

@@ -132,8 +132,8 @@ def test_all_is_believed(machine: Machine) -> None:
 def test_reasons_of_throttling(machine: Machine, bits: int, active: tuple[int, int]) -> None:
     machine.scenario.set("0.throttle", bits)
     values = machine.read(0).values
-    told = (values["throttle_active", "power"], values["throttle_active", "thermal_hardware"])
-    assert told == active
+    active_now = (values["throttle_active", "power"], values["throttle_active", "thermal_hardware"])
+    assert active_now == active
 
 
 def test_the_longer_structure_of_newer_versions(machine: Machine) -> None:
@@ -149,13 +149,13 @@ def test_one_call_that_fails_hides_nothing_else(machine: Machine) -> None:
     machine.scenario.set("0.call.hlml_device_get_temperature", 3)
     machine.scenario.set("0.call.hlml_nic_get_link", 21)
     machine.scenario.set("0.call.hlml_device_get_ecc_mode", 20)
-    told = machine.read(0)
-    assert told.absent["power_watts",] is Absence.ERROR
-    assert told.absent["temperature_celsius", "gpu"] is Absence.UNSUPPORTED
-    assert told.absent["ecc_enabled",] is Absence.ERROR
-    assert told.values["memory_used_bytes",] == 137364504576
-    assert ("interconnect_links", "ethernet", "up") not in told.values
-    assert told.links[0].up is None
+    reading = machine.read(0)
+    assert reading.absent["power_watts",] is Absence.ERROR
+    assert reading.absent["temperature_celsius", "gpu"] is Absence.UNSUPPORTED
+    assert reading.absent["ecc_enabled",] is Absence.ERROR
+    assert reading.values["memory_used_bytes",] == 137364504576
+    assert ("interconnect_links", "ethernet", "up") not in reading.values
+    assert reading.links[0].up is None
 
 
 def test_limits_of_zero_are_none(machine: Machine) -> None:
@@ -194,10 +194,10 @@ def test_what_hardly_changes_is_reused_in_a_quick_reading(machine: Machine) -> N
 def test_a_card_that_does_not_answer(machine: Machine, code: int, error: type[ReadError]) -> None:
     device = machine.device(0)
     machine.scenario.set("0.call.*", code)
-    told = machine.backend.read(device, Request())[0]
-    assert told.values["reported_health_info", "ok"] == 1, "the driver still tells its word"
-    assert told.absent["power_watts",] is error.absence
-    assert "from the driver only: hlml_device_get_utilization_rates" in told.notes[0]
+    reading = machine.backend.read(device, Request())[0]
+    assert reading.values["reported_health_info", "ok"] == 1, "the driver still tells its word"
+    assert reading.absent["power_watts",] is error.absence
+    assert "from the driver only: hlml_device_get_utilization_rates" in reading.notes[0]
     (machine.stage.root / _FIRST / "status").unlink()
     with pytest.raises(error):
         machine.backend.read(device, Request())
@@ -244,34 +244,34 @@ def test_processes_are_of_hl_smi_s_table(machine: Machine) -> None:
     write_program(root)
     with stage_again(machine) as backend:
         (device,) = backend.identify(backend.discover()[0])
-        told = backend.read(device, EVERYTHING)[0]
-    assert [p.pid for p in told.processes or ()] == [4711]
-    assert told.values["power_watts",] == 842.0
+        reading = backend.read(device, EVERYTHING)[0]
+    assert [p.pid for p in reading.processes or ()] == [4711]
+    assert reading.values["power_watts",] == 842.0
 
 
 def test_a_command_that_fails_costs_processes_only(machine: Machine) -> None:
     write_program(machine.stage.root, "exit 1")
     with stage_again(machine) as backend:
         (device,) = backend.identify(backend.discover()[0])
-        told = backend.read(device, EVERYTHING)[0]
-    assert told.absent["processes",] is Absence.ERROR
-    assert told.values["power_watts",] == 842.0
-    assert told.notes == ()
+        reading = backend.read(device, EVERYTHING)[0]
+    assert reading.absent["processes",] is Absence.ERROR
+    assert reading.values["power_watts",] == 842.0
+    assert reading.notes == ()
 
 
 def test_numbers_do_not_wait_for_the_command(machine: Machine) -> None:
     root = machine.stage.root
     write_program(root, f"touch {root}/asked; exec cat {root}/never")
     os.mkfifo(root / "never")
-    told: list[Reading] = []
+    early: list[Reading] = []
     with stage_again(machine) as backend:
         (device,) = backend.identify(backend.discover()[0])
         assert not (root / "asked").exists()
-        request = msgspec.structs.replace(EVERYTHING, numbers=told.extend)
+        request = msgspec.structs.replace(EVERYTHING, numbers=early.extend)
         thread = threading.Thread(target=backend.read, args=(device, request), daemon=True)
         thread.start()
         wait_until((root / "asked").exists)
-        assert told[0].values["power_watts",] == 842.0
+        assert early[0].values["power_watts",] == 842.0
         # Its end lets the command, and the reading, come to theirs.
         (root / "never").write_bytes((FOLDER / "gaudi2-x2/table.txt").read_bytes())
         thread.join()
@@ -323,7 +323,7 @@ def test_a_uuid_that_fails_is_no_other_device(machine: Machine, code: int, word:
         machine.device(0)
 
 
-def test_a_card_without_uuid_goes_by_its_place(machine: Machine) -> None:
+def test_a_card_without_uuid_goes_by_its_slot(machine: Machine) -> None:
     machine.scenario.set("0.call.hlml_device_get_uuid", 3)
     device = machine.device(0)
     assert (device.uuid, device.id) == (None, "habana:0000:19:00.0")

@@ -213,8 +213,8 @@ def test_series_fit_the_catalogue_and_nothing_is_left_without_a_reason() -> None
     reading = read(NODE)
     for key, *labels in reading.values:
         assert len(labels) == len(by_key()[key].labels), key
-    told = {series[0] for series in (*reading.values, *reading.absent)}
-    assert {row.key for row in host_metrics()} <= told
+    families = {series[0] for series in (*reading.values, *reading.absent)}
+    assert {row.key for row in host_metrics()} <= families
 
 
 def test_sizes_of_local_file_systems_only(node: Path) -> None:
@@ -294,7 +294,7 @@ def test_interface_that_is_administratively_down(node: Path) -> None:
     assert read(node).values["host_network_up", "ib0"] == 0
 
 
-def test_transport_over_rdma_does_not_tell_its_slots() -> None:
+def test_transport_over_rdma_does_not_report_its_slots() -> None:
     absent = read(NODE).absent
     assert absent["host_nfs_slots_peak", "/fast"] is Absence.UNSUPPORTED
     assert absent["host_nfs_pending_total", "/fast"] is Absence.UNSUPPORTED
@@ -338,8 +338,8 @@ def test_numbers_of_devices_are_bounded(node: Path) -> None:
 def test_damaged_files_give_reasons_and_no_value() -> None:
     reading = read(DAMAGED)
     assert not reading.values
-    told = {series[0] for series in reading.absent}
-    assert {row.key for row in host_metrics()} <= told
+    families = {series[0] for series in reading.absent}
+    assert {row.key for row in host_metrics()} <= families
     for key in ("host_uptime_seconds", "host_load_average", "host_cpu_count"):
         assert reading.absent[(key,)] is Absence.ERROR
     for key in ("host_cpu_seconds_total", "host_memory_size_bytes", "host_disk_bytes_total"):

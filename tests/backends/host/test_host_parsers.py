@@ -85,7 +85,7 @@ def test_slots_by_transport(transport: str, expected: tuple[int | None, ...]) ->
     assert (found.sends, found.receives, found.pending, found.peak) == expected
 
 
-def test_a_connection_that_does_not_tell_its_slots_makes_the_sum_unknown() -> None:
+def test_a_connection_that_does_not_report_its_slots_makes_the_sum_unknown() -> None:
     old, new = "tcp 1 1 1 0 0 9 9 0 100 7", "tcp 1 1 1 0 0 9 9 0 100 7 24 3 40"
     both = nfs_transport.together(
         [connection for line in (old, new) if (connection := nfs_transport.transport(line.split()))]
@@ -115,7 +115,7 @@ def test_a_count_that_the_kernel_does_not_print_is_none(count: str) -> None:
     assert paging.written is Absence.UNSUPPORTED, "a line that is missing is no error"
 
 
-def test_paging_is_told_in_kib() -> None:
+def test_paging_is_reported_in_kib() -> None:
     paging = procfs.paging("pgpgin 3\npgpgout 5\npgpgoutrun 7\noom_kill 2\n")
     assert (paging.read, paging.written, paging.out_of_memory_kills) == (3072, 5120, 2)
 
@@ -181,7 +181,7 @@ def test_clock_status_bits_and_units() -> None:
     assert not timekeeping.decode(0x0040, 0).synchronized
 
 
-def test_clock_of_this_kernel_is_asked_without_setting_it() -> None:
+def test_clock_of_this_kernel_is_queried_without_setting_it() -> None:
     state = timekeeping.clock_state()
     assert isinstance(state, timekeeping.ClockState | Absence)
     if isinstance(state, timekeeping.ClockState):

@@ -54,7 +54,7 @@ def node(tmp_path: Path) -> Path:
     return Path(shutil.copytree(NODE, tmp_path / "root", symlinks=True))
 
 
-def test_settings_are_told_by_name_and_those_the_kernel_lacks_are_unsupported() -> None:
+def test_settings_are_reported_by_name_and_those_the_kernel_lacks_are_unsupported() -> None:
     found = settings(NODE)
     assert found["kernel.numa_balancing"] == "0"
     assert found["vm.max_map_count"] == "1048576"
@@ -67,7 +67,7 @@ def test_settings_are_told_by_name_and_those_the_kernel_lacks_are_unsupported() 
     assert found["vm.compaction_proactiveness"] is Absence.UNSUPPORTED
 
 
-def test_of_the_command_line_only_known_options_are_told() -> None:
+def test_of_the_command_line_only_known_options_are_reported() -> None:
     found = {
         name.removeprefix("cmdline."): value
         for name, value in settings(NODE).items()
@@ -138,9 +138,9 @@ def test_nothing_is_read_while_the_group_is_off() -> None:
     assert not backend.read(device, Request())[0].values
 
 
-def link(node: Path, place: str, target: str) -> None:
+def link(node: Path, location: str, target: str) -> None:
     """A link in place of what is there."""
-    path = node / place
+    path = node / location
     path.parent.mkdir(parents=True, exist_ok=True)
     path.unlink(missing_ok=True)
     path.symlink_to(target)
@@ -166,7 +166,7 @@ def test_the_path_in_the_cache_of_ldconfig_comes_first(node: Path) -> None:
     assert libraries(node)["nccl"] == "2.21.5", "the link leads to nothing"
 
 
-def test_a_file_without_a_version_in_its_name_does_not_tell_one(node: Path) -> None:
+def test_a_file_without_a_version_in_its_name_does_not_report_one(node: Path) -> None:
     (node / LIBRARIES / "libnccl.so.2").unlink()
     (node / LIBRARIES / "libnccl.so.2").touch()
     assert libraries(node)["nccl"] is Absence.UNSUPPORTED
@@ -200,7 +200,7 @@ def test_a_file_on_a_network_file_system_is_not_looked_at(
     assert not any(path.startswith(str(node / "home")) for path in looked)
 
 
-def test_no_version_is_given_when_the_first_place_is_on_a_network_file_system(node: Path) -> None:
+def test_no_version_is_given_when_the_first_path_is_on_a_network_file_system(node: Path) -> None:
     (node / "etc/ld.so.cache").write_bytes(
         b"glibc-ld.so.cache1.1\0/home/nccl/libnccl.so.2\0/opt/nccl/lib/libnccl.so.2\0"
     )
@@ -209,7 +209,7 @@ def test_no_version_is_given_when_the_first_place_is_on_a_network_file_system(no
     assert libraries(node)["nccl"] is Absence.NOT_COLLECTED
 
 
-def test_a_place_on_a_network_file_system_after_the_first_file_does_not_matter(node: Path) -> None:
+def test_a_path_on_a_network_file_system_after_the_first_file_does_not_matter(node: Path) -> None:
     (node / "etc/ld.so.cache").write_bytes(
         b"glibc-ld.so.cache1.1\0/opt/nccl/lib/libnccl.so.2\0/home/nccl/libnccl.so.2\0"
     )

@@ -48,8 +48,8 @@ def read(output: bytes, *, table: bytes = b"", health: str | None = None) -> Rea
 
 
 def test_who_a_card_is(tmp_path: Path) -> None:
-    told = polled(tmp_path, "k100ai-x2")
-    first, second = identities(told)
+    polls = polled(tmp_path, "k100ai-x2")
+    first, second = identities(polls)
     assert first.id == "hygon:GPU-7100000000000041"
     assert (first.kind, first.model, first.architecture) == (DeviceKind.GPU, "K100_AI", "gfx928")
     assert (first.index, first.name, first.serial) == (0, "dcu0", "TCA00000000001")
@@ -58,7 +58,7 @@ def test_who_a_card_is(tmp_path: Path) -> None:
     assert first.device_nodes == ("/dev/dri/card1", "/dev/dri/renderD128")
     assert (second.index, second.pci_bus_id) == (1, "0000:36:00.0")
     assert first.partition_mode is None
-    assert_all_believed(identities(told), readings(told))
+    assert_all_believed(identities(polls), readings(polls))
 
 
 def test_a_card_at_work(tmp_path: Path) -> None:
@@ -110,10 +110,10 @@ def test_a_pid_is_somebody_only_where_pids_are_the_hosts(
 
 
 def test_an_old_release_has_its_table_only(tmp_path: Path) -> None:
-    told = polled(tmp_path, "z100-table")
-    first, second = readings(told)
-    assert [device.pci_bus_id for device in identities(told)] == ["0000:04:00.0", "0000:26:00.0"]
-    assert identities(told)[0].driver_version == "6.2.35"
+    polls = polled(tmp_path, "z100-table")
+    first, second = readings(polls)
+    assert [device.pci_bus_id for device in identities(polls)] == ["0000:04:00.0", "0000:26:00.0"]
+    assert identities(polls)[0].driver_version == "6.2.35"
     values = first.values
     assert values["temperature_celsius", "gpu"] == 51.0
     assert (values["power_watts",], values["power_limit_watts", "enforced"]) == (32.0, 300.0)
@@ -136,7 +136,7 @@ def test_with_other_cards_than_rows_no_row_is_anybodys(tmp_path: Path) -> None:
     assert [type(error) for error in errors] == [ReadError] * 3
 
 
-def test_the_drivers_files_tell_memory_where_the_command_does_not(tmp_path: Path) -> None:
+def test_the_drivers_files_report_memory_where_the_command_does_not(tmp_path: Path) -> None:
     with stage(tmp_path, "z100-table") as staged:
         folder = tmp_path / "sys/bus/pci/devices/0000:04:00.0"
         for name, text in (("total", "34342961152"), ("used", "7028736")):
@@ -190,7 +190,7 @@ def test_words_of_the_health_check(word: str, health: str | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "uuid"),
+    ("unique_id", "uuid"),
     [
         ("0x7100F95CEE823041", "GPU-7100f95cee823041"),
         ("7100fa8866904061", "GPU-7100fa8866904061"),
@@ -199,24 +199,24 @@ def test_words_of_the_health_check(word: str, health: str | None) -> None:
         (None, None),
     ],
 )
-def test_a_unique_id(told: str | None, uuid: str | None) -> None:
-    assert uuid_of(told) == uuid
+def test_a_unique_id(unique_id: str | None, uuid: str | None) -> None:
+    assert uuid_of(unique_id) == uuid
 
 
 @pytest.mark.parametrize(
-    ("key", "told", "size"),
+    ("key", "size_text", "size"),
     [
         ("vram Total Memory (MiB)", "65520", 65520 << 20),
         ("VRAM Total Memory (B)", "34359738368", 34359738368),
         ("vram Total Memory (KiB)", 1024, 1 << 20),
     ],
 )
-def test_the_unit_of_memory_stands_in_the_key(key: str, told: object, size: int) -> None:
-    output = msgspec.json.encode({"card0": {key: told}})
+def test_the_unit_of_memory_stands_in_the_key(key: str, size_text: object, size: int) -> None:
+    output = msgspec.json.encode({"card0": {key: size_text}})
     assert read(output).values["memory_size_bytes",] == size
 
 
-def test_lines_in_place_of_json() -> None:
+def test_lines_instead_of_json() -> None:
     output = b"HCU[0]\t\t: HCU use (%): 88.5\nHCU[0]\t\t: sclk clock level: 3 (1600Mhz)\n"
     values = read(output + b"DCU[1] : DCU use (%): 50\n").values
     assert values["utilization_ratio",] == pytest.approx(0.885)
@@ -228,7 +228,7 @@ def test_json_below_a_warning_with_braces() -> None:
     assert read(output).values["utilization_ratio",] == pytest.approx(0.885)
 
 
-def test_a_line_that_was_cut_tells_no_number() -> None:
+def test_a_line_that_was_cut_reports_no_number() -> None:
     output = b"HCU[0] : HCU use (%): 88.5\nHCU[0] : Max Graphics Package Power (W): 30"
     assert ("power_limit_watts", "enforced") not in read(output).values
     assert ("power_limit_watts", "enforced") in read(output + b"0.0\n").values
@@ -247,8 +247,8 @@ def test_options_that_a_release_does_not_know_are_left_out(tmp_path: Path) -> No
         staged.clock.advance(10)
         first = Poll(staged.clock)(backend)[0].readings[0]
     assert first.values["power_watts",] == 310.0
-    asked = (tmp_path / "asked").read_text().splitlines()
-    assert len([line for line in asked if "--showvbios" in line]) == 1
+    lines = (tmp_path / "asked").read_text().splitlines()
+    assert len([line for line in lines if "--showvbios" in line]) == 1
 
 
 def test_a_card_of_another_vendor_is_not_claimed(tmp_path: Path) -> None:
@@ -303,8 +303,8 @@ _KEYS = st.sampled_from(
 @given(st.dictionaries(_KEYS, _ANY))
 def test_damaged_fields_raise_nothing_and_invent_nothing(fields: dict[str, object]) -> None:
     card = cards_of(fields_of(msgspec.json.encode({"card0": fields})), {})[0]
-    told = collect("d", card).reading()
-    assert len(told.values) <= len(fields)
+    reading = collect("d", card).reading()
+    assert len(reading.values) <= len(fields)
 
 
 @given(st.binary(max_size=200), st.integers(0, 2000))
@@ -337,10 +337,10 @@ def test_recorded_table() -> None:
 @pytest.mark.oracle
 def test_recorded_identities_of_the_runtime() -> None:
     """Another project's detector prints what the vendor's library says; the uuid is the runtime's."""
-    told = msgspec.json.decode(
+    entries = msgspec.json.decode(
         sample("hygon/gpustack/detect_output_hygon_k100ai.json").read_bytes()
     )
-    for entry in told:
+    for entry in entries:
         unique = entry["uuid"].removeprefix("GPU-")
         fields = {"Unique ID": f"0x{unique}", "PCI Bus": entry["appendix"]["bdf"].upper()}
         output = msgspec.json.encode({f"card{entry['index']}": fields})
@@ -350,18 +350,18 @@ def test_recorded_identities_of_the_runtime() -> None:
 
 
 def _checked(*lines: tuple[int, str, str]) -> bytes:
-    told = (f"HCU[{number}] : Bus Id : {bus} : {word}\n" for number, bus, word in lines)
-    return "".join(told).encode()
+    lines_of = (f"HCU[{number}] : Bus Id : {bus} : {word}\n" for number, bus, word in lines)
+    return "".join(lines_of).encode()
 
 
-def _cards(*places: str | None, by_order: bool = False) -> list[Card]:
+def _cards(*buses: str | None, by_order: bool = False) -> list[Card]:
     return [
         Card(number=at, pci_bus_id=bus, fields={}, addressed_by_order=by_order)
-        for at, bus in enumerate(places)
+        for at, bus in enumerate(buses)
     ]
 
 
-def test_a_line_of_the_health_check_is_of_the_card_at_its_place() -> None:
+def test_a_line_of_the_health_check_is_of_the_card_at_its_address() -> None:
     """A card is gone, and the check numbers the others anew."""
     output = _checked((0, "0000:41:00.0", "Critical"), (1, "0000:81:00.0", "Healthy"))
     cards = with_health(_cards("0000:01:00.0", "0000:41:00.0", "0000:81:00.0"), health_of(output))
@@ -369,17 +369,17 @@ def test_a_line_of_the_health_check_is_of_the_card_at_its_place() -> None:
 
 
 @pytest.mark.parametrize("bus", ["00000000:C1:00.0", "0000:C1:00.0", "c1:00.0"])
-def test_places_of_the_health_check_are_read_as_releases_write_them(bus: str) -> None:
+def test_addresses_of_the_health_check_are_read_as_releases_write_them(bus: str) -> None:
     (card,) = with_health(_cards("0000:c1:00.0"), health_of(_checked((7, bus, "Healthy"))))
     assert card.health == "Healthy"
 
 
-@pytest.mark.parametrize(("places", "by_order"), [((None, None), False), (("a", "b"), True)])
-def test_the_index_counts_where_no_place_of_a_card_is_told(
-    places: tuple[str | None, ...], by_order: bool
+@pytest.mark.parametrize(("buses", "by_order"), [((None, None), False), (("a", "b"), True)])
+def test_the_index_counts_where_no_address_of_a_card_is_reported(
+    buses: tuple[str | None, ...], by_order: bool
 ) -> None:
     output = _checked((0, "0000:41:00.0", "Critical"), (1, "0000:81:00.0", "Healthy"))
-    cards = with_health(_cards(*places, by_order=by_order), health_of(output))
+    cards = with_health(_cards(*buses, by_order=by_order), health_of(output))
     assert [card.health for card in cards] == ["Critical", "Healthy"]
 
 
@@ -389,10 +389,10 @@ def test_what_a_card_says_nothing_of_is_none() -> None:
 
 
 def test_a_run_that_hangs_is_not_followed_by_another() -> None:
-    asked: list[tuple[str, ...]] = []
+    runs: list[tuple[str, ...]] = []
 
     def run(*arguments: str, **_: object) -> bytes:
-        asked.append(arguments)
+        runs.append(arguments)
         if "--json" in arguments:
             return (OUTPUT / "k100ai-x2/fields.json").read_bytes()
         raise DeviceTimeout("did not end", code="timeout")
@@ -400,7 +400,7 @@ def test_a_run_that_hangs_is_not_followed_by_another() -> None:
     document = rounds.Rounds(run, list, lambda _: False).query()
     assert [card.number for card in document.cards] == [0, 1]
     assert document.jobs is None
-    assert len(asked) == 2
+    assert len(runs) == 2
 
 
 def test_fields_that_hang_are_an_error() -> None:

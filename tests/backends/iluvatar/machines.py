@@ -70,7 +70,7 @@ def _machine(name: str, **traits: bool) -> FixtureMachine:
 
 
 MACHINES = (
-    _machine("bi-v150-x2", healthy=True, removable=True, tells_of_a_fault=True),
+    _machine("bi-v150-x2", healthy=True, removable=True, reports_fault=True),
     _machine("mr-v100", healthy=True),
     _machine("bi-v100-bad-day", healthy=False),
     ILUVATAR.machine("without-answer", _without_answer, healthy=False),

@@ -34,12 +34,12 @@ def opened(folder: Path, name: str) -> Iterator[tuple[Stage, IluvatarBackend]]:
         backend.close()
 
 
-def told(file: str) -> Listing:
+def listing_of(file: str) -> Listing:
     return PARSERS[file.rsplit(".", 1)[1]]((DOCUMENTS / file).read_bytes())
 
 
 def reading(file: str, at: int) -> Reading:
-    return VENDOR.reading(DEVICE, told(file).gpus[at])
+    return VENDOR.reading(DEVICE, listing_of(file).gpus[at])
 
 
 def test_who_a_gpu_is(tmp_path: Path) -> None:

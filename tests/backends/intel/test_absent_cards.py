@@ -23,24 +23,24 @@ def test_a_sleeping_card_is_left_asleep(composed: Composed) -> None:
         machine.read(1)
 
 
-def test_a_sleeping_card_is_only_asked_whether_it_sleeps(
+def test_a_sleeping_card_is_only_queried_for_its_power_state(
     composed: Composed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine = composed("arc-a770-faulty")
     machine.device_file("0000:08:00.0", "config").write_bytes(b"\xff" * 64)
     device = machine.backend().discover()[1]
-    asked: set[str] = set()
+    paths: set[str] = set()
     really = sysfs.read_bytes
 
     def read_bytes(path: Path) -> bytes | Absence:
-        asked.add(str(path).rpartition("0000:08:00.0/")[2])
+        paths.add(str(path).rpartition("0000:08:00.0/")[2])
         return really(path)
 
     monkeypatch.setattr(sysfs, "read_bytes", read_bytes)
     machine.backend().identify(device)
     with pytest.raises(DeviceSuspended):
         machine.backend().read(device, Request())
-    assert asked == {"power/runtime_status"}
+    assert paths == {"power/runtime_status"}
 
 
 def test_a_sleeping_npu_answers_without_waking(composed: Composed) -> None:

@@ -119,7 +119,7 @@ def test_memory_size_of_a_packaged_i915(composed: Composed) -> None:
 @pytest.mark.parametrize(
     "name", ["arc-b580", "max1550-two-tiles", "laptop-meteor-lake", "arc-a770-faulty"]
 )
-def test_every_standing_quantity_has_a_value_or_a_reason(composed: Composed, name: str) -> None:
+def test_every_permanent_quantity_has_a_value_or_a_reason(composed: Composed, name: str) -> None:
     machine = composed(name)
     for reading in machine.read():
         whole = complete(reading, frozenset())

@@ -114,15 +114,15 @@ def test_a_counter_of_something_else_is_not_the_cards(composed: Composed) -> Non
         ),
     ],
 )
-def test_a_power_limit_is_the_widest_channels_that_tells_it(
+def test_a_power_limit_is_the_widest_channels_that_reports_it(
     composed: Composed, files: dict[str, str], limits: dict[str, int]
 ) -> None:
     machine = composed("arc-b580")
     for name, text in files.items():
         machine.device_file(B580, f"hwmon/hwmon4/{name}").write_text(text)
     (reading,) = machine.read()
-    told = {s[1]: value for s, value in reading.values.items() if s[0] == "power_limit_watts"}
-    assert told == limits
+    watts = {s[1]: value for s, value in reading.values.items() if s[0] == "power_limit_watts"}
+    assert watts == limits
 
 
 def test_an_energy_counter_that_was_reset_starts_anew(composed: Composed) -> None:
@@ -205,9 +205,9 @@ def test_one_unreadable_file_of_the_port_costs_one_value(
 ) -> None:
     fail(f"{PORT[1]}/{name}", Absence.ERROR)
     (reading,) = composed("arc-b580").read()
-    told = [series for series in reading.values if series[0].startswith("pcie_link_")]
-    assert len(told) == 3
-    assert all(reading.values[series] in (4, 8) for series in told)
+    links = [series for series in reading.values if series[0].startswith("pcie_link_")]
+    assert len(links) == 3
+    assert all(reading.values[series] in (4, 8) for series in links)
 
 
 @pytest.mark.parametrize("reason", NOT_AT_ALL)
@@ -222,7 +222,9 @@ def test_link_behind_an_unreadable_port_is_absent(
     assert whole.absent["pcie_link_width_lanes",] is reason
 
 
-def test_a_card_that_has_left_the_bus_is_told_from_one_without_a_link(composed: Composed) -> None:
+def test_a_card_that_has_left_the_bus_is_distinguished_from_one_without_a_link(
+    composed: Composed,
+) -> None:
     machine = composed("arc-b580")
     for name in LINK_FILES:
         machine.device_file(B580, name).write_text("Unknown\n" if "speed" in name else "63\n")
@@ -235,7 +237,7 @@ def test_a_card_that_has_left_the_bus_is_told_from_one_without_a_link(composed: 
 @pytest.mark.parametrize(
     ("name", "text"), [("max_link_speed", "16.0 GT/s PCIe\n"), ("max_link_width", "8\n")]
 )
-def test_a_link_that_fell_to_one_lane_is_told(composed: Composed, name: str, text: str) -> None:
+def test_a_link_that_fell_to_one_lane_is_reported(composed: Composed, name: str, text: str) -> None:
     machine = composed("arc-b580")
     machine.device_file(B580, name).write_text(text)
     (reading,) = machine.read()
@@ -244,7 +246,7 @@ def test_a_link_that_fell_to_one_lane_is_told(composed: Composed, name: str, tex
 
 
 @pytest.mark.parametrize(
-    ("capable", "status", "told"),
+    ("capable", "status", "expected"),
     [
         ("1\n", "0\n", 0),
         ("1\n", "1\n", 1),
@@ -255,8 +257,8 @@ def test_a_link_that_fell_to_one_lane_is_told(composed: Composed, name: str, tex
         ("1\n", None, Absence.UNSUPPORTED),
     ],
 )
-def test_a_link_that_lowered_itself_is_told(
-    composed: Composed, capable: str | None, status: str | None, told: int | Absence
+def test_a_link_that_lowered_itself_is_reported(
+    composed: Composed, capable: str | None, status: str | None, expected: int | Absence
 ) -> None:
     machine = composed("arc-b580")
     for name, text in (("capable", capable), ("status", status)):
@@ -264,7 +266,7 @@ def test_a_link_that_lowered_itself_is_told(
             machine.device_file(B580, f"auto_link_downgrade_{name}").write_text(text)
     reading = complete(machine.read()[0], frozenset())
     series = ("pcie_link_downgraded",)
-    assert reading.values.get(series, reading.absent.get(series)) == told
+    assert reading.values.get(series, reading.absent.get(series)) == expected
 
 
 @pytest.mark.parametrize("name", ["capable", "status"])

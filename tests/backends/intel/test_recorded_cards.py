@@ -153,7 +153,7 @@ def test_comet_lake_on_an_old_i915(recorded: Recorded) -> None:
     assert reading.absent["pcie_link_width_lanes", "current"] is Absence.UNSUPPORTED
 
 
-def test_energy_of_two_moments_is_power(recorded: Recorded) -> None:
+def test_energy_of_two_readings_is_power(recorded: Recorded) -> None:
     machine = recorded("b580")
     machine.read()
     card = machine.device_file("0000:09:00.0", "hwmon/hwmon2/energy1_input")
@@ -182,7 +182,7 @@ def test_card_whose_own_counter_stays_at_0_has_the_packages(recorded: Recorded) 
     assert reading.sources["power_watts"] == "hwmon pkg"
 
 
-def test_residency_of_two_moments_bounds_the_busy_ratio(recorded: Recorded) -> None:
+def test_residency_of_two_readings_bounds_the_busy_ratio(recorded: Recorded) -> None:
     machine = recorded("b580")
     machine.read()
     main = machine.device_file("0000:09:00.0", "tile0/gt0/gtidle/idle_residency_ms")

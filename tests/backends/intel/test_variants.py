@@ -37,7 +37,7 @@ def test_an_active_throttle_word_settles_a_reason_of_which_another_fails(
     [("pos:\t0\nflags:\t02\n", Absence.UNSUPPORTED), ("potatoes", Absence.UNSUPPORTED)],
     ids=["a driver without fdinfo", "nonsense"],
 )
-def test_memory_is_absent_when_a_client_does_not_tell(
+def test_memory_is_absent_when_a_client_does_not_report(
     composed: Composed, text: str, reason: Absence
 ) -> None:
     machine = composed("arc-b580")
@@ -47,7 +47,7 @@ def test_memory_is_absent_when_a_client_does_not_tell(
     assert ("utilization_ratio",) not in reading.values
 
 
-def test_memory_is_absent_where_clients_tell_only_their_engines(composed: Composed) -> None:
+def test_memory_is_absent_where_clients_report_only_their_engines(composed: Composed) -> None:
     machine = composed("arc-b580")
     for path in machine.root.glob("proc/*/fdinfo/*"):
         path.write_text(CLIENT.format(card=B580))
@@ -150,7 +150,7 @@ def test_a_memory_size_beyond_any_card_is_left_out(composed: Composed) -> None:
     assert ("memory_size_bytes",) not in whole.values
 
 
-def test_counters_that_all_stand_still_for_a_moment_tell_nothing(composed: Composed) -> None:
+def test_counters_that_all_stand_still_for_once_report_nothing(composed: Composed) -> None:
     machine = composed("arc-b580")
     machine.tree.link("proc/self/ns/pid", "/pid:[4026532999]")
     context = Context(

@@ -111,7 +111,7 @@ kernel                      kernel        0       1024K
 total                                          531812K
 """
 GARBAGE = "head -c 300 /dev/zero; echo; exec sleep 60"
-TOLD = "cat %s; exec sleep 60"
+PRINT_AND_WAIT = "cat %s; exec sleep 60"
 
 
 def lay_out(root: Path, files: Mapping[str, str]) -> None:
@@ -167,7 +167,7 @@ MACHINES = (
     _machine("agx-orin", True, ORIN),
     _machine("tx2-bad-day", False, TX2),
     _machine("xavier-mute", False, MUTE),
-    _with_tegrastats("orin-tegrastats", True, TOLD, answers=True),
+    _with_tegrastats("orin-tegrastats", True, PRINT_AND_WAIT, answers=True),
     _with_tegrastats("orin-tegrastats-dies", False, "echo 'needs root' >&2; exit 1"),
     _with_tegrastats("orin-tegrastats-garbage", False, GARBAGE, answers=True),
     _with_tegrastats("orin-tegrastats-hangs", False, "exec sleep 60"),

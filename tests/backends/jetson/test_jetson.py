@@ -175,9 +175,9 @@ def test_one_gpu_is_not_two(tmp_path: Path, integrated: bool) -> None:
     with preloaded_nvml(scenario):
         backend = NvidiaBackend(Context(root=tmp_path, options={"source": "nvml"}))
         backend.open()
-        told = len(backend.discover())
+        discovered = len(backend.discover())
         backend.close()
-    assert (told, len(JetsonBackend(Context(root=tmp_path)).discover())) == (
+    assert (discovered, len(JetsonBackend(Context(root=tmp_path)).discover())) == (
         (0, 1) if integrated else (1, 0)
     )
 

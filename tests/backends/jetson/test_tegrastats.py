@@ -18,7 +18,7 @@ from backends.jetson.machines import (
     GPU,
     LINE,
     ORIN,
-    TOLD,
+    PRINT_AND_WAIT,
     lay_out,
     lay_out_tegrastats,
 )
@@ -154,7 +154,7 @@ def test_load_and_clock_of_the_gpu(text: str, load: object, clock: object) -> No
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "values"),
     [
         ("NVENC off NVDEC 12%@793", {"encoder": 0.0, "decoder": 0.12}),
         ("NVENC 115 VIC_FREQ 0%@115", {"encoder": UNSUPPORTED, "vic": 0.0}),
@@ -165,12 +165,12 @@ def test_load_and_clock_of_the_gpu(text: str, load: object, clock: object) -> No
         ("APE 150 XYZ off EDP limit 0", {}),
     ],
 )
-def test_engines(text: str, told: dict[str, object]) -> None:
-    assert parse(text).values == {engine(name): value for name, value in told.items()}
+def test_engines(text: str, values: dict[str, object]) -> None:
+    assert parse(text).values == {engine(name): value for name, value in values.items()}
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "values"),
     [
         ("gpu@45.5C tj@48C", {"gpu": 45.5, "junction": 48.0}),
         ("GPU@-256C Tboard@29C", {"gpu": UNSUPPORTED, "board": 29.0}),
@@ -179,12 +179,12 @@ def test_engines(text: str, told: dict[str, object]) -> None:
         ("gpu@200C gpu@x gpu@45", {"gpu": UNSUPPORTED}),
     ],
 )
-def test_temperatures(text: str, told: dict[str, object]) -> None:
-    assert parse(text).values == {heat(sensor): value for sensor, value in told.items()}
+def test_temperatures(text: str, values: dict[str, object]) -> None:
+    assert parse(text).values == {heat(sensor): value for sensor, value in values.items()}
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "values"),
     [
         ("GPU 310/200 CPU [1%@2,off] CPU 620/620", {"gpu": 0.31, "cpu": 0.62}),
         ("POM_5V_GPU 0/0 POM_5V_IN 2500mW/2500mW", {"pom_5v_gpu": 0.0, "pom_5v_in": 2.5}),
@@ -193,8 +193,8 @@ def test_temperatures(text: str, told: dict[str, object]) -> None:
         ("07-25-2026 09:08:28 1/2 3/4", {}),
     ],
 )
-def test_rails(text: str, told: dict[str, float]) -> None:
-    assert rails(text) == pytest.approx(told)
+def test_rails(text: str, values: dict[str, float]) -> None:
+    assert rails(text) == pytest.approx(values)
 
 
 @given(st.lists(st.sampled_from(LINE.split()) | st.text(max_size=6), max_size=30), st.data())
@@ -230,7 +230,7 @@ def backend_over(root: Path, tegrastats: str, **context: object) -> JetsonBacken
 
 
 def test_what_only_tegrastats_knows_stands_beside_what_the_kernel_shows(tmp_path: Path) -> None:
-    reading = read(backend_over(tmp_path, TOLD, one_shot=True))
+    reading = read(backend_over(tmp_path, PRINT_AND_WAIT, one_shot=True))
     assert reading.values[LOAD] == pytest.approx(0.774)
     assert reading.values[GRAPHICS] == 918_000_000
     assert reading.values[heat("gpu")] == pytest.approx(51.312)
@@ -243,8 +243,8 @@ def test_what_only_tegrastats_knows_stands_beside_what_the_kernel_shows(tmp_path
     assert reading.sources["memory_controller_utilization_ratio"] == "tegrastats"
 
 
-def test_what_the_kernel_does_not_show_tegrastats_tells(tmp_path: Path) -> None:
-    backend = backend_over(tmp_path, TOLD, one_shot=True)
+def test_what_the_kernel_does_not_show_tegrastats_reports(tmp_path: Path) -> None:
+    backend = backend_over(tmp_path, PRINT_AND_WAIT, one_shot=True)
     for path in (f"{GPU}/load", "sys/class/hwmon/hwmon1/in1_input"):
         (tmp_path / path).write_text("N/A")
     reading = read(backend)
@@ -265,7 +265,7 @@ def test_without_a_line_the_kernel_is_read_all_the_same(
 
 
 def test_a_line_that_has_become_old_is_shown_no_more(tmp_path: Path) -> None:
-    backend = backend_over(tmp_path, TOLD)
+    backend = backend_over(tmp_path, PRINT_AND_WAIT)
     clock = backend._context.clock
     assert isinstance(clock, ManualClock)
     try:

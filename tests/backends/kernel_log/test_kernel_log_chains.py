@@ -22,7 +22,7 @@ def test_burst_is_one_event_with_the_first_text(root: Path) -> None:
     assert texts == ["part 0", "other GPU", "again"]
 
 
-def test_two_wordings_of_a_lost_gpu_are_told_once_each(root: Path) -> None:
+def test_two_wordings_of_a_lost_gpu_are_reported_once_each(root: Path) -> None:
     log = Log()
     backend = start(root, log)
     log.say(1, XID79)
@@ -64,7 +64,7 @@ def test_bus_errors_are_folded_for_a_minute_and_register_errors_for_a_day(root: 
     ]
 
 
-def test_each_change_of_the_recovery_action_is_told(root: Path) -> None:
+def test_each_change_of_the_recovery_action_is_reported(root: Path) -> None:
     log = Log()
     backend = start(root, log)
     text = "NVRM: Xid (PCI:0000:65:00): 154, GPU recovery action changed from 0x0 (None) to {}"
@@ -109,7 +109,7 @@ def test_cause_that_the_message_names_is_the_cause(
 
 
 @pytest.mark.parametrize(
-    ("fault", "code", "place"),
+    ("fault", "code", "location"),
     [
         (
             "ring gfx_0.0.0 timeout, signaled seq=9, emitted seq=10",
@@ -124,7 +124,7 @@ def test_cause_that_the_message_names_is_the_cause(
     ],
 )
 def test_process_after_a_fault_of_amdgpu_belongs_to_it(
-    root: Path, fault: str, code: str, place: dict[str, str]
+    root: Path, fault: str, code: str, location: dict[str, str]
 ) -> None:
     log = Log()
     backend = start(root, log)
@@ -137,12 +137,12 @@ def test_process_after_a_fault_of_amdgpu_belongs_to_it(
     _, mine, other, late = backend.wait_events(0.0)
     process = {"process": "python3", "pid": "4711", "thread": "python3:cs0", "tid": "4712"}
     assert mine.code == "amdgpu_process"
-    assert mine.detail == {"driver": "amdgpu", **process, **place, "follows": code}
+    assert mine.detail == {"driver": "amdgpu", **process, **location, "follows": code}
     for event in (other, late):
         assert event.detail == {"driver": "amdgpu", **process}
 
 
-def test_name_of_the_driver_is_resolved_once_it_was_heard(root: Path) -> None:
+def test_name_of_the_driver_is_resolved_once_it_was_logged(root: Path) -> None:
     log = Log()
     backend = start(root, log)
     heartbeat = "NVRM: GPU4 _kgspIsHeartbeatTimedOut: Heartbeat timed out, currentTimeMs 1"
@@ -160,7 +160,7 @@ def test_name_of_the_driver_is_resolved_once_it_was_heard(root: Path) -> None:
     assert second.detail["driver_name"] == "GPU4"
 
 
-def test_lost_gpu_told_over_several_records(root: Path) -> None:
+def test_lost_gpu_reported_over_several_records(root: Path) -> None:
     log = Log()
     backend = start(root, log)
     log.say(1, "NVRM: The NVIDIA GPU 0000:65:00.0 (PCI ID: 10de:2330)")
@@ -169,7 +169,7 @@ def test_lost_gpu_told_over_several_records(root: Path) -> None:
     assert (event.code, event.subject) == ("nvidia_fallen_off_bus", "0000:65:00.0")
 
 
-def test_server_that_answers_again_tells_how_long_it_was_silent(root: Path) -> None:
+def test_server_that_answers_again_reports_how_long_it_was_silent(root: Path) -> None:
     log = Log()
     backend = start(root, log)
     log.say(1, "nfs: server a not responding, still trying", seconds=100)
@@ -201,7 +201,7 @@ def test_a_driver_that_is_loaded_for_a_sound_device_is_no_event(root: Path) -> N
 
 
 @pytest.mark.parametrize(("text", "code"), WEDGED)
-def test_a_driver_that_is_loaded_anew_for_a_device_that_was_given_up_is_told_once(
+def test_a_driver_that_is_loaded_again_for_a_device_that_was_given_up_is_reported_once(
     root: Path, text: str, code: str
 ) -> None:
     log = Log()

@@ -42,7 +42,7 @@ def test_the_device_of_a_record_is_the_subject(root: Path) -> None:
     assert event.text.endswith("event severity: fatal")
 
 
-def test_the_device_may_be_told_in_a_later_read(root: Path) -> None:
+def test_the_device_may_be_reported_in_a_later_read(root: Path) -> None:
     log, backend = opened(root)
     lines = record(1)
     say(log, lines[:3])
@@ -53,7 +53,7 @@ def test_the_device_may_be_told_in_a_later_read(root: Path) -> None:
     ]
 
 
-def test_a_record_without_a_device_is_told_when_nothing_more_comes(root: Path) -> None:
+def test_a_record_without_a_device_is_reported_when_nothing_more_comes(root: Path) -> None:
     log, backend = opened(root)
     say(log, record(1, bus=""))
     assert backend.wait_events(0.0) == []
@@ -61,7 +61,7 @@ def test_a_record_without_a_device_is_told_when_nothing_more_comes(root: Path) -
     assert backend.wait_events(0.0) == []
 
 
-def test_a_record_ends_where_another_begins(root: Path) -> None:
+def test_a_record_ends_where_another_starts(root: Path) -> None:
     log, backend = opened(root)
     say(log, [*record(1, "fatal", bus=""), *record(2)])
     assert subjects(list(backend.wait_events(0.0))) == [
@@ -91,7 +91,7 @@ def test_a_record_that_waits_is_read_again_after_a_restart(root: Path) -> None:
     assert not kept.exists() or json.loads(kept.read_bytes())["sequence"] < 2
 
 
-def test_what_user_space_wrote_is_told_at_once_and_drives_nothing(root: Path) -> None:
+def test_what_user_space_wrote_is_reported_at_once_and_drives_nothing(root: Path) -> None:
     log, backend = opened(root)
     say(log, record(1), prefix=14)
     (event,) = backend.wait_events(0.0)

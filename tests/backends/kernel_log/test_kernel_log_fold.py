@@ -10,7 +10,7 @@ XID = "NVRM: Xid (PCI:0000:65:00{}): {}"
 AMD = "amdgpu 0000:c1:00.0: amdgpu: "
 
 
-def told(root: Path, *lines: str) -> list[str]:
+def texts_of(root: Path, *lines: str) -> list[str]:
     log = Log()
     backend = start(root, log)
     for sequence, text in enumerate(lines, 1):
@@ -73,8 +73,10 @@ def told(root: Path, *lines: str) -> list[str]:
         ),
     ],
 )
-def test_a_line_that_tells_more_is_an_event_of_its_own(root: Path, first: str, second: str) -> None:
-    assert told(root, first, second, first, second) == [first, second]
+def test_a_line_that_reports_more_is_an_event_of_its_own(
+    root: Path, first: str, second: str
+) -> None:
+    assert texts_of(root, first, second, first, second) == [first, second]
 
 
 @pytest.mark.parametrize(
@@ -91,5 +93,5 @@ def test_a_line_that_tells_more_is_an_event_of_its_own(root: Path, first: str, s
         ),
     ],
 )
-def test_a_line_that_tells_nothing_new_is_none(root: Path, first: str, second: str) -> None:
-    assert told(root, first, second) == [first]
+def test_a_line_that_reports_nothing_new_is_none(root: Path, first: str, second: str) -> None:
+    assert texts_of(root, first, second) == [first]

@@ -50,7 +50,7 @@ def test_a_serial_without_its_gpu_is_nobodys(root: Path, before: list[tuple[floa
     assert "board_serial" not in event.detail
 
 
-def test_a_serial_said_late_is_that_of_later_faults(root: Path) -> None:
+def test_a_serial_logged_late_is_that_of_later_faults(root: Path) -> None:
     first, second = events_of(
         root,
         (10, XID48),

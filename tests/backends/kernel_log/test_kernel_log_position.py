@@ -64,7 +64,7 @@ def test_position_survives_a_first_run_without_any_event(root: Path) -> None:
     assert codes(start(root, later).wait_events(0.0)) == ["xid_79"]
 
 
-def test_another_boot_begins_anew(root: Path) -> None:
+def test_another_boot_starts_over(root: Path) -> None:
     log = Log()
     log.say(1, XID79)
     log.say(5, XID79)
@@ -76,7 +76,7 @@ def test_another_boot_begins_anew(root: Path) -> None:
     assert backend.wait_events(0.0) == [], "all of it is from before this start"
 
 
-def test_records_lost_while_we_were_down_are_told(root: Path) -> None:
+def test_records_lost_while_we_were_down_are_reported(root: Path) -> None:
     log = Log()
     log.say(10, "harmless")
     (event,) = restart(root, log).wait_events(0.0)
@@ -148,7 +148,7 @@ def test_state_directory_that_does_not_exist(root: Path) -> None:
     assert codes(backend.wait_events(0.0)) == ["xid_79"]
 
 
-def test_overrun_is_told_with_the_number_of_lost_records(root: Path) -> None:
+def test_overrun_is_reported_with_the_number_of_lost_records(root: Path) -> None:
     log = Log()
     log.say(1, "harmless")
     backend = start(root, log)

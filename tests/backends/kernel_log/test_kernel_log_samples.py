@@ -395,7 +395,7 @@ def test_repeated_peermem_records_are_one_event() -> None:
     assert event.time == pytest.approx(1227.996636)
 
 
-def told(name: str) -> list[ErrorEvent]:
+def events_of(name: str) -> list[ErrorEvent]:
     """Events of a recorded file, read line by line a millisecond apart."""
     interpreter = Interpreter()
     lines = sample(name).read_text().splitlines()
@@ -408,7 +408,7 @@ def told(name: str) -> list[ErrorEvent]:
 
 
 def test_gpu_of_a_recorded_xid_has_its_uuid_and_serial() -> None:
-    first, *_ = told("nvidia/kernel/gpud_dmesg_xid119_h100.log")
+    first, *_ = events_of("nvidia/kernel/gpud_dmesg_xid119_h100.log")
     assert first.code == "xid_119"
     assert first.detail["uuid"] == "GPU-509665ad-b600-ac93-3616-d754b23d636d"
     assert first.detail["board_serial"] == "1650124014249"
@@ -433,14 +433,14 @@ def test_gpu_of_a_recorded_xid_has_its_uuid_and_serial() -> None:
     ],
 )
 def test_each_recorded_xid_names_its_gpu(name: str, uuid: str) -> None:
-    events = told(name)
+    events = events_of(name)
     assert events
     assert {event.detail.get("uuid") for event in events} == {uuid}
     assert not any("board_serial" in event.detail for event in events), "the board tells none"
 
 
 def test_recorded_ring_timeout_names_its_process() -> None:
-    timeout, process, *_ = told("amd/kernel/amdgpu_mes_reset_fails_navi33.log")
+    timeout, process, *_ = events_of("amd/kernel/amdgpu_mes_reset_fails_navi33.log")
     assert timeout.code == "amdgpu_ring_timeout"
     assert process.detail == {
         "driver": "amdgpu",

@@ -26,7 +26,7 @@ def interpreted(log: bytes) -> list[ErrorEvent]:
     return [*found, *interpreter.flush(0.0, 2e9)]
 
 
-def test_each_device_that_does_not_come_up_is_told_by_its_pci_id() -> None:
+def test_each_device_that_does_not_come_up_is_reported_by_its_pci_id() -> None:
     events = events_of("03")
     failed = {(event.code, event.subject) for event in events}
     assert failed == {

@@ -61,21 +61,21 @@ def gpu_of(row: dict[str, str] | None = None, sections: dict[str, str] | None = 
 
 
 def test_who_a_gpu_is(tmp_path: Path) -> None:
-    told = polled(tmp_path, "c500-x2")
-    first, second = identities(told)
+    polls = polled(tmp_path, "c500-x2")
+    first, second = identities(polls)
     assert first.id == "metax:GPU-00000000-0000-4000-8000-000000000001"
     assert (first.kind, first.model, first.architecture) == (DeviceKind.GPU, "MXC500", "xcore1000")
     assert (first.index, first.name, first.driver_version) == (0, "metax0", "3.8.30")
     assert first.device_nodes == ("/dev/dri/renderD128",)
     assert (second.index, second.pci_bus_id) == (1, "0000:0f:00.0")
     assert (first.partition_mode, second.partition_mode) == ("disabled", "enabled")
-    assert_all_believed(identities(told), readings(told))
+    assert_all_believed(identities(polls), readings(polls))
 
 
 def test_versions_of_the_machine(tmp_path: Path) -> None:
     with stage(tmp_path, "c500-x2") as staged:
-        told = staged.backend().open()
-    assert told.versions == {"driver": "3.8.30", "runtime": "3.7.1.5", "bios": "1.33.5.0"}
+        status = staged.backend().open()
+    assert status.versions == {"driver": "3.8.30", "runtime": "3.7.1.5", "bios": "1.33.5.0"}
 
 
 def test_a_gpu_at_work(tmp_path: Path) -> None:
@@ -123,14 +123,17 @@ def test_a_process_in_two_rows_has_the_memory_of_both(tmp_path: Path) -> None:
 
 def test_an_old_release(tmp_path: Path) -> None:
     (one,) = polled(tmp_path, "c500-old")
-    told = one.readings[0]
+    reading = one.readings[0]
     assert (one.identity[0].model, one.identity[0].uuid) == ("MXC500", None)
     assert one.identity[0].id == "metax:0000:05:00.0"
-    assert (told.values["power_watts",], told.values["temperature_celsius", "gpu"]) == (71.0, 51.0)
-    assert told.values["memory_used_bytes",] == 60982 << 20
-    assert told.absent["power_limit_watts", "enforced"] is Absence.UNSUPPORTED
-    assert told.absent["reported_status_info",] is Absence.UNSUPPORTED
-    assert told.processes == ()
+    assert (reading.values["power_watts",], reading.values["temperature_celsius", "gpu"]) == (
+        71.0,
+        51.0,
+    )
+    assert reading.values["memory_used_bytes",] == 60982 << 20
+    assert reading.absent["power_limit_watts", "enforced"] is Absence.UNSUPPORTED
+    assert reading.absent["reported_status_info",] is Absence.UNSUPPORTED
+    assert reading.processes == ()
 
 
 def test_a_bad_day(tmp_path: Path) -> None:
@@ -191,25 +194,27 @@ def test_one_option_at_a_time_where_a_release_takes_no_more(tmp_path: Path) -> N
         "'') cat ROOT/output/table.txt ;;\n*) exit 1 ;;\nesac\n"
     )
     with stage(tmp_path, "c500-x2"):
-        asked = rounds.Rounds(partial(output_of, write_program(tmp_path, text), timeout_s=GUARD_S))
-        asked.query()
-        assert asked.query().gpus[0].sections["chip temperature/hotspot"] == "61.25 C"
+        queries = rounds.Rounds(
+            partial(output_of, write_program(tmp_path, text), timeout_s=GUARD_S)
+        )
+        queries.query()
+        assert queries.query().gpus[0].sections["chip temperature/hotspot"] == "61.25 C"
     lines = (tmp_path / "asked").read_text().splitlines()
     assert len([line for line in lines if "--show-usage" in line]) == 1
 
 
 def test_a_run_that_hangs_is_not_followed_by_another() -> None:
-    asked: list[tuple[str, ...]] = []
+    runs: list[tuple[str, ...]] = []
 
     def run(*arguments: str, **_: object) -> bytes:
-        asked.append(arguments)
+        runs.append(arguments)
         if not arguments:
             return (OUTPUT / "c500-x2/table.txt").read_bytes()
         raise DeviceTimeout("did not end", code="timeout")
 
-    told = rounds.Rounds(run).query()
-    assert [gpu.number for gpu in told.gpus] == [0, 1]
-    assert asked == [(), ("-L",)]
+    document = rounds.Rounds(run).query()
+    assert [gpu.number for gpu in document.gpus] == [0, 1]
+    assert runs == [(), ("-L",)]
 
 
 def test_a_table_that_hangs_is_an_error() -> None:
@@ -268,8 +273,8 @@ def test_damaged_output_raises_nothing_untyped(noise: bytes, length: int) -> Non
         whole = (OUTPUT / "c500-x2" / file).read_bytes()
         for output in (noise, whole[:length], whole[:length] + noise):
             with contextlib.suppress(ReadError):
-                told = document_of(parse_table(output), listed_of(output), sections_of(output))
-                for gpu in told.gpus:
+                document = document_of(parse_table(output), listed_of(output), sections_of(output))
+                for gpu in document.gpus:
                     read(gpu)
 
 
@@ -289,11 +294,11 @@ def test_recorded_list() -> None:
 
 @pytest.mark.oracle
 def test_recorded_temperatures() -> None:
-    told = sections_of(sample("metax/cli/mx_smi_temperature_2.2.9.txt").read_bytes())
+    by_number = sections_of(sample("metax/cli/mx_smi_temperature_2.2.9.txt").read_bytes())
     temperatures = [
         {
             series[1]: value
-            for series, value in read(gpu_of(sections=told[number])).values.items()
+            for series, value in read(gpu_of(sections=by_number[number])).values.items()
             if series[0] == "temperature_celsius"
         }
         for number in (0, 1)

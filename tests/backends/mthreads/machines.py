@@ -36,8 +36,10 @@ def lay_out_bus(root: Path, buses: list[str]) -> None:
 
 def document(name: str) -> dict[str, object]:
     """A composed document of `-q --json`."""
-    told: dict[str, object] = msgspec.json.decode((DOCUMENTS / f"{name}.json").read_bytes())
-    return told
+    document_read: dict[str, object] = msgspec.json.decode(
+        (DOCUMENTS / f"{name}.json").read_bytes()
+    )
+    return document_read
 
 
 def _copy(folder: Path, name: str) -> None:
@@ -57,10 +59,10 @@ def stage(folder: Path, name: str, buses: tuple[str, ...]) -> Iterator[Stage]:
 
     def remove(device: Device) -> None:
         shutil.rmtree(folder / "sys/bus/pci/devices" / str(device.pci_bus_id))
-        told = document(name)
-        gpus = told["GPU"]
+        document_read = document(name)
+        gpus = document_read["GPU"]
         assert isinstance(gpus, list)
-        (folder / "gmi.json").write_text(json.dumps({**told, "GPU": gpus[:-1]}))
+        (folder / "gmi.json").write_text(json.dumps({**document_read, "GPU": gpus[:-1]}))
         staged.clock.advance(10)
 
     staged.remove = remove if (folder / "gmi.json").exists() else None

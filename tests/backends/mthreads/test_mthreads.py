@@ -34,12 +34,12 @@ def opened(folder: Path, name: str) -> Iterator[tuple[Stage, MthreadsBackend]]:
         backend.close()
 
 
-def told(name: str) -> Listing:
+def listing_of(name: str) -> Listing:
     return JSON.parse((DOCUMENTS / f"{name}.json").read_bytes())
 
 
 def reading(name: str, at: int) -> Reading:
-    return VENDOR.reading(DEVICE, told(name).gpus[at])
+    return VENDOR.reading(DEVICE, listing_of(name).gpus[at])
 
 
 def test_who_a_gpu_is(tmp_path: Path) -> None:
@@ -212,19 +212,19 @@ def test_memory_that_is_full_is_believed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [("On-die, EDC", 1), ("Enabled", 1), ("Disabled", 0), ("On-die, perhaps", Absence.ERROR)],
 )
-def test_ecc_as_a_switch_or_as_what_protects(text: str, told: object) -> None:
+def test_ecc_as_a_switch_or_as_what_protects(text: str, expected: object) -> None:
     (gpu,) = JSON.parse(
         msgspec.json.encode({"GPU": [{"Index": 0, "Ecc Mode": {"Current": text}}]})
     ).gpus
     result = VENDOR.reading(DEVICE, gpu)
     key = ("ecc_enabled",)
-    assert result.values.get(key, result.absent.get(key)) == told
+    assert result.values.get(key, result.absent.get(key)) == expected
 
 
-def test_a_gpu_without_uuid_goes_by_its_place(tmp_path: Path) -> None:
+def test_a_gpu_without_uuid_goes_by_its_slot(tmp_path: Path) -> None:
     with opened(tmp_path, "s4000-bad-day") as (_, backend):
         (device,) = backend.identify(backend.discover()[1])
     assert (device.id, device.uuid) == ("mthreads:0000:09:00.0", None)
@@ -247,8 +247,8 @@ def test_an_unlisted_gpu_is_lost_and_takes_no_name_of_another(tmp_path: Path) ->
 
 def test_gpus_stand_in_the_order_of_the_bus(tmp_path: Path) -> None:
     with opened(tmp_path, "s5000-x2") as (_, backend):
-        places = [device.pci_bus_id for device in backend.discover()]
-    assert places == ["0000:18:00.0", "0000:3a:00.0"]
+        buses = [device.pci_bus_id for device in backend.discover()]
+    assert buses == ["0000:18:00.0", "0000:3a:00.0"]
 
 
 @pytest.mark.oracle

@@ -12,13 +12,13 @@ from accelwatch_neuron import NeuronBackend
 from support.machines.packed_trees import FakeTree
 from support.machines.staged_machines import FixtureMachine, Stage
 
-PLACE = "sys/devices/virtual/neuron_device"
+NEURON_DEVICE = "sys/devices/virtual/neuron_device"
 GIB = 1 << 30
 
 
 def device_files(index: int, serial: str, *, cores: int = 2, used: int = GIB) -> dict[str, str]:
     """Files of one Trainium; each core uses `used` bytes for tensors and 4096 for code."""
-    at = f"{PLACE}/neuron{index}"
+    at = f"{NEURON_DEVICE}/neuron{index}"
     files = {
         f"dev/neuron{index}": "",
         f"{at}/core_count": str(cores),
@@ -49,17 +49,17 @@ TRN1: Mapping[str, str] = {
     **device_files(0, "9ff5434815c8bd80"),
     **device_files(1, "9ff5434815c8bd81", used=0),
 }
-_ECC = f"{PLACE}/neuron0/stats/hardware"
+_ECC = f"{NEURON_DEVICE}/neuron0/stats/hardware"
 # Errors of every kind on the first; a count and a use of memory that cannot be on the second.
 BAD_DAY: Mapping[str, str] = {
     **TRN1,
     f"{_ECC}/mem_ecc_uncorrected": "2",
     f"{_ECC}/sram_ecc_uncorrected": "1",
     f"{_ECC}/mem_ecc_repairable_uncorrected": "3",
-    f"{PLACE}/neuron0/neuron_core1/stats/status/hw_nc_ue_error/total": "1",
-    f"{PLACE}/neuron0/neuron_core0/stats/status/hw_nc_ue_error/total": "0",
-    f"{PLACE}/neuron1/stats/hardware/sram_ecc_uncorrected": "N/A",
-    f"{PLACE}/neuron1/neuron_core0/stats/memory_usage/device_mem/tensors/total": "-4096",
+    f"{NEURON_DEVICE}/neuron0/neuron_core1/stats/status/hw_nc_ue_error/total": "1",
+    f"{NEURON_DEVICE}/neuron0/neuron_core0/stats/status/hw_nc_ue_error/total": "0",
+    f"{NEURON_DEVICE}/neuron1/stats/hardware/sram_ecc_uncorrected": "N/A",
+    f"{NEURON_DEVICE}/neuron1/neuron_core0/stats/memory_usage/device_mem/tensors/total": "-4096",
 }
 
 
@@ -109,7 +109,7 @@ def stage(folder: Path, files: Mapping[str, str], program: str = "") -> Iterator
 
 
 def _remove(folder: Path, device: Device) -> None:
-    shutil.rmtree(folder / PLACE / device.name)
+    shutil.rmtree(folder / NEURON_DEVICE / device.name)
 
 
 def _machine(

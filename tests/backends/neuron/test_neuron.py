@@ -20,7 +20,7 @@ from backends.neuron.machines import (
     BAD_DAY,
     GIB,
     LISTING,
-    PLACE,
+    NEURON_DEVICE,
     TRN1,
     lay_out,
     listed,
@@ -122,12 +122,12 @@ def test_a_bad_day(tmp_path: Path) -> None:
 def test_faults_that_the_driver_counts_by_core(
     tmp_path: Path, faults: dict[str, int], words: set[str], health: str | None
 ) -> None:
-    status = f"{PLACE}/neuron0/neuron_core1/stats/status"
+    status = f"{NEURON_DEVICE}/neuron0/neuron_core1/stats/status"
     files = {f"{status}/{word}/{name}": str(n) for word, n in faults.items() for name in _COUNTER}
     first, second = read(tmp_path, {**TRN1, **files})
-    told = {series[1] for series in first.values if series[0] == "reported_status_info"}
+    statuses = {series[1] for series in first.values if series[0] == "reported_status_info"}
     states = {series[1] for series in first.values if series[0] == "reported_health_info"}
-    assert told == words
+    assert statuses == words
     assert states == ({health} if health else set()), (
         "a driver that counts nothing vouches for none"
     )
@@ -155,15 +155,15 @@ def test_faults_that_the_driver_counts_by_core(
 def test_components_that_the_firmware_holds_unhealthy(
     tmp_path: Path, text: str, words: set[str], health: str | None
 ) -> None:
-    told = f"{PLACE}/neuron0/stats/hardware/health_status/unhealthy_components"
-    first, _ = read(tmp_path, {**TRN1, told: text})
+    status_file = f"{NEURON_DEVICE}/neuron0/stats/hardware/health_status/unhealthy_components"
+    first, _ = read(tmp_path, {**TRN1, status_file: text})
     assert {series[1] for series in first.values if series[0] == "reported_status_info"} == words
     states = {series[1] for series in first.values if series[0] == "reported_health_info"}
     assert states == ({health} if health else set())
 
 
 def test_corrected_errors_are_in_sysfs_from_2_30_on(tmp_path: Path) -> None:
-    at = f"{PLACE}/neuron{{}}/stats/hardware/{{}}_ecc_corrected"
+    at = f"{NEURON_DEVICE}/neuron{{}}/stats/hardware/{{}}_ecc_corrected"
     files = {at.format(0, "mem"): "11", at.format(0, "sram"): "4", at.format(1, "mem"): "3"}
     first, second = read(tmp_path, {**TRN1, **files})
     assert first.values[(ECC, "corrected", "hbm")] == 11
@@ -173,8 +173,8 @@ def test_corrected_errors_are_in_sysfs_from_2_30_on(tmp_path: Path) -> None:
     assert second.absent[("ecc_errors_total", "corrected")] is Absence.UNSUPPORTED
 
 
-def test_a_reset_that_failed_is_told(tmp_path: Path) -> None:
-    other = f"{PLACE}/neuron1/neuron_core0/stats/other_info"
+def test_a_reset_that_failed_is_reported(tmp_path: Path) -> None:
+    other = f"{NEURON_DEVICE}/neuron1/neuron_core0/stats/other_info"
     files = {f"{other}/reset_fail_count": "1", f"{other}/reset_req_count/total": "9"}
     _, second = read(tmp_path, {**TRN1, **files})
     assert second.values[("reported_status_info", "reset_fail_count")] == 1
@@ -186,7 +186,7 @@ def test_neighbours_are_those_of_the_list(tmp_path: Path) -> None:
         {**listed(0, "0000:00:1e.0"), "connected_to": [1, 7, 1, "x", -1, 0]},
         {**listed(1, "0000:00:1f.0"), "connected_to": None},
     ]
-    lay_out(tmp_path, {**TRN1, f"{PLACE}/neuron0/connected_devices": "3\n"}, listing)
+    lay_out(tmp_path, {**TRN1, f"{NEURON_DEVICE}/neuron0/connected_devices": "3\n"}, listing)
     first, second = readings_of(tmp_path)
     assert first.links == (
         Link(fabric="neuronlink", link="1", remote="0000:00:1f.0"),
@@ -196,7 +196,7 @@ def test_neighbours_are_those_of_the_list(tmp_path: Path) -> None:
 
 
 def test_neighbours_are_those_of_the_driver_without_a_list(tmp_path: Path) -> None:
-    at = f"{PLACE}/neuron{{}}/connected_devices"
+    at = f"{NEURON_DEVICE}/neuron{{}}/connected_devices"
     files = {**TRN1, at.format(0): "12, 3, 1\n", at.format(1): "\n"}
     lay_out(tmp_path, files, [{**row, "connected_to": None} for row in LISTING])
     first, second = readings_of(tmp_path)
@@ -210,8 +210,8 @@ def test_neighbours_are_those_of_the_driver_without_a_list(tmp_path: Path) -> No
 
 def test_counters_may_be_folders(tmp_path: Path) -> None:
     files = {
-        f"{PLACE}/neuron0/info/serial_number": "",
-        f"{PLACE}/neuron0/stats/hardware/mem_ecc_uncorrected/total": "4",
+        f"{NEURON_DEVICE}/neuron0/info/serial_number": "",
+        f"{NEURON_DEVICE}/neuron0/stats/hardware/mem_ecc_uncorrected/total": "4",
     }
     (reading,) = read(tmp_path, files)
     assert reading.values[(ECC, "uncorrected", "hbm")] == 4
@@ -239,13 +239,13 @@ def test_the_drivers_counts_need_no_command(
     assert reading.absent[("processes",)] is reason
 
 
-def test_processes_are_listed_when_asked_for(tmp_path: Path) -> None:
+def test_processes_are_listed_when_requested(tmp_path: Path) -> None:
     first, _ = read(tmp_path, TRN1, processes=False)
     assert first.processes is None
     assert first.absent[("processes",)] is Absence.NOT_COLLECTED
 
 
-def test_the_newer_form_is_asked_for_where_the_older_is_gone(tmp_path: Path) -> None:
+def test_the_newer_form_is_requested_where_the_older_is_gone(tmp_path: Path) -> None:
     lay_out(tmp_path, TRN1, {"instance": {"type": "trn1"}, "devices": list(LISTING)})
     write_program(
         tmp_path, f'[ "$1" = --output-format ] && exec cat {tmp_path}/listing.json; exit 1'
@@ -275,7 +275,7 @@ def test_a_device_that_the_driver_gave_up_is_lost(tmp_path: Path) -> None:
     lay_out(tmp_path, TRN1)
     backend = opened(tmp_path)
     device = backend.discover()[0]
-    (tmp_path / PLACE / "neuron0").rename(tmp_path / "gone")
+    (tmp_path / NEURON_DEVICE / "neuron0").rename(tmp_path / "gone")
     with pytest.raises(DeviceLost):
         backend.read(device, Request())
 
@@ -287,7 +287,7 @@ def test_the_recorded_list() -> None:
 
 def test_the_recorded_values(tmp_path: Path) -> None:
     recorded = json.loads(sample("neuron/sysfs/trn1_2xlarge_values.json").read_text())["files"]
-    lay_out(tmp_path, {f"{PLACE}/neuron0/{name}": text for name, text in recorded.items()})
+    lay_out(tmp_path, {f"{NEURON_DEVICE}/neuron0/{name}": text for name, text in recorded.items()})
     (device,) = opened(tmp_path).discover()
     assert (device.serial, device.model) == ("9ff5434815c8bd80", "Trainium1")
     assert device.architecture == "NDv2"
@@ -310,8 +310,8 @@ def test_the_recorded_values(tmp_path: Path) -> None:
 )
 def test_one_bad_field_hides_no_other(change: dict[str, Any], entry: Entry) -> None:
     row = {**listed(0, "0000:00:1e.0"), **change}
-    told = listing.parse(json.dumps([row]).encode())
-    assert told == {0: entry._replace(neighbours=(1,))}
+    entries = listing.parse(json.dumps([row]).encode())
+    assert entries == {0: entry._replace(neighbours=(1,))}
 
 
 @pytest.mark.parametrize("output", [b"", b"no devices", b"{}", b"7", b'{"devices": [1]}'])
@@ -338,11 +338,11 @@ def test_no_list_however_damaged_escapes(document: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "cores"),
+    ("cores_text", "cores"),
     [([4, 5], (4, 5)), ([], None), (None, None), ([4, "5"], None), ("4-5", None), ([4, 4], None)],
 )
-def test_numbers_of_cores(told: Any, cores: tuple[int, ...] | None) -> None:
-    row = {**listed(0, "0000:00:1e.0"), "neuroncore_ids": told}
+def test_numbers_of_cores(cores_text: Any, cores: tuple[int, ...] | None) -> None:
+    row = {**listed(0, "0000:00:1e.0"), "neuroncore_ids": cores_text}
     assert listing.parse(json.dumps([row]).encode())[0].cores == cores
 
 

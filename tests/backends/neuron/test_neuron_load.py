@@ -28,7 +28,7 @@ BUSY: Series = ("utilization_ratio",)
 
 def runtime(error: str = "", **cores: Any) -> dict[str, Any]:
     """A runtime and its cores, `c3=12.5` for core 3 in percent."""
-    used = {name[1:]: {"neuroncore_utilization": told} for name, told in cores.items()}
+    used = {name[1:]: {"neuroncore_utilization": share} for name, share in cores.items()}
     counters = {"neuroncores_in_use": used, "error": error}
     return {"pid": 7, "error": "", "report": {"neuroncore_counters": counters}}
 
@@ -44,7 +44,7 @@ def record(*runtimes: Any, **hardware: Any) -> bytes:
     ).encode()
 
 
-def told(line: bytes, index: int = 0, cores: tuple[int, ...] | None = None) -> Reading:
+def reading_of(line: bytes, index: int = 0, cores: tuple[int, ...] | None = None) -> Reading:
     parsed = load.parse(line)
     assert parsed is not None
     out = Collected("neuron:x")
@@ -54,7 +54,7 @@ def told(line: bytes, index: int = 0, cores: tuple[int, ...] | None = None) -> R
 
 def test_the_recorded_records() -> None:
     lines = sample("neuron/cli/neuron_monitor_trn1_2xlarge_busy.ndjson").read_bytes().splitlines()
-    seen = [told(line).values for line in lines]
+    seen = [reading_of(line).values for line in lines]
     assert [values[("core_utilization_ratio", "0")] for values in seen] == [
         pytest.approx(0.013631567613356375),
         pytest.approx(0.013560819560861623),
@@ -67,7 +67,7 @@ def test_the_recorded_records() -> None:
 
 def test_cores_are_counted_through_all_devices() -> None:
     line = record(runtime(c0=50), runtime(c2=100, c3=20))
-    assert told(line).values == {
+    assert reading_of(line).values == {
         ("core_utilization_ratio", "0"): 0.5,
         ("core_utilization_ratio", "1"): 0.0,
         BUSY: 0.25,
@@ -75,23 +75,25 @@ def test_cores_are_counted_through_all_devices() -> None:
         ("ecc_location_errors_total", "corrected", "sram"): 2,
         ("ecc_errors_total", "corrected"): 7,
     }
-    assert told(line, 1).values[BUSY] == pytest.approx(0.6)
+    assert reading_of(line, 1).values[BUSY] == pytest.approx(0.6)
 
 
 def test_cores_are_those_that_neuron_ls_numbers() -> None:
     line = record(runtime(c0=50, c1=10), runtime(c17=100))
-    assert told(line, 8, (16, 17)).values[BUSY] == 0.5
-    assert told(line, 8, (0, 1)).values[BUSY] == pytest.approx(0.3)
-    assert told(line, 8).values[BUSY] == 0.5
-    assert told(line, 0, (0, 1, 2)).absent[BUSY] is Absence.ERROR, "of another partition into cores"
+    assert reading_of(line, 8, (16, 17)).values[BUSY] == 0.5
+    assert reading_of(line, 8, (0, 1)).values[BUSY] == pytest.approx(0.3)
+    assert reading_of(line, 8).values[BUSY] == 0.5
+    assert reading_of(line, 0, (0, 1, 2)).absent[BUSY] is Absence.ERROR, (
+        "of another partition into cores"
+    )
 
 
 def test_an_idle_machine_is_idle() -> None:
-    assert told(record()).values[BUSY] == 0
+    assert reading_of(record()).values[BUSY] == 0
 
 
 def test_a_core_that_two_runtimes_used_in_turn() -> None:
-    assert told(record(runtime(c0=50), runtime(c0=25))).values[BUSY] == pytest.approx(0.375)
+    assert reading_of(record(runtime(c0=50), runtime(c0=25))).values[BUSY] == pytest.approx(0.375)
 
 
 @pytest.mark.parametrize(
@@ -110,8 +112,8 @@ def test_a_core_that_two_runtimes_used_in_turn() -> None:
     ],
 )
 def test_what_is_not_known_is_not_idle(line: bytes) -> None:
-    assert told(line).absent[BUSY] is Absence.ERROR
-    assert BUSY not in told(line).values
+    assert reading_of(line).absent[BUSY] is Absence.ERROR
+    assert BUSY not in reading_of(line).values
 
 
 @pytest.mark.parametrize("line", [b"", b"\xff", b"[]", b"7", b"{"])

@@ -16,7 +16,7 @@ from accelwatch.schema.reading import Collected, Link
 from accelwatch_neuron import NeuronBackend, listing, load
 from accelwatch_neuron.listing import Entry
 from accelwatch_neuron.load import Use
-from backends.neuron.machines import GIB, PLACE, TRN1, lay_out, write_program
+from backends.neuron.machines import GIB, NEURON_DEVICE, TRN1, lay_out, write_program
 from support.machines.packed_trees import FakeTree
 from support.machines.samples import sample
 
@@ -67,23 +67,23 @@ def test_what_is_no_table(output: str) -> None:
 def test_a_command_without_json_is_read_by_its_table(tmp_path: Path) -> None:
     lay_out(tmp_path, TRN1)
     (tmp_path / "table").write_text(TABLE)
-    asked = f'echo "$1" >> {tmp_path}/asked'
-    no = f'{asked}; case "$1" in --json*|--output*) echo "unknown flag: $1"; exit 1;; esac'
+    logging = f'echo "$1" >> {tmp_path}/asked'
+    no = f'{logging}; case "$1" in --json*|--output*) echo "unknown flag: $1"; exit 1;; esac'
     write_program(tmp_path, f"{no}; exec cat {tmp_path}/table")
     backend = NeuronBackend(Context(root=tmp_path))
     backend.open()
     device = backend.identify(backend.discover()[0])[0]
-    (told,) = backend.read(device, Request())
+    (reading,) = backend.read(device, Request())
     backend.close()
     assert (device.pci_bus_id, device.numa_node) == ("0000:10:1c.0", 1)
-    assert told.values[("memory_size_bytes",)] == 32 * GIB
-    assert told.links == (Link(fabric="neuronlink", link="1", remote="0000:10:1d.0"),)
-    assert [process.pid for process in told.processes or ()] == [4711]
-    asked_for = (tmp_path / "asked").read_text().split()
-    assert asked_for[:3] == ["--json-output", "--output-format", "--show-all-procs"]
+    assert reading.values[("memory_size_bytes",)] == 32 * GIB
+    assert reading.links == (Link(fabric="neuronlink", link="1", remote="0000:10:1d.0"),)
+    assert [process.pid for process in reading.processes or ()] == [4711]
+    arguments = (tmp_path / "asked").read_text().split()
+    assert arguments[:3] == ["--json-output", "--output-format", "--show-all-procs"]
 
 
-def runtimes(*told: tuple[int, dict[str, Any], dict[str, Any]]) -> bytes:
+def runtimes(*processes: tuple[int, dict[str, Any], dict[str, Any]]) -> bytes:
     """A record of runtimes: pid, busy share in percent and uses of memory by core."""
     data = [
         {
@@ -104,7 +104,7 @@ def runtimes(*told: tuple[int, dict[str, Any], dict[str, Any]]) -> bytes:
                 },
             },
         }
-        for pid, busy, memory in told
+        for pid, busy, memory in processes
     ]
     hardware = {"neuroncore_per_device_count": 2, "error": ""}
     return json.dumps({"neuron_runtime_data": data, "neuron_hardware_info": hardware}).encode()
@@ -118,9 +118,9 @@ def uses(record: bytes) -> dict[int, Use]:
 
 def test_what_a_runtime_uses_of_a_device() -> None:
     memory = {"0": {"constants": 100, "tensors": 20}, "1": {"tensors": 3}, "2": {"tensors": 1000}}
-    told = uses(runtimes((4711, {"0": 50, "1": 10, "2": 90}, memory)))
+    uses_read = uses(runtimes((4711, {"0": 50, "1": 10, "2": 90}, memory)))
     entry = FIRST._replace(processes=((4711, "python3"), (9, "sleep")))
-    first, other = listing.processes_of("d", entry, told, (0, 1))
+    first, other = listing.processes_of("d", entry, uses_read, (0, 1))
     assert first.gpu_memory_bytes == 123
     assert first.utilization_ratio == pytest.approx(0.3)
     assert first.absent == {}
@@ -128,7 +128,7 @@ def test_what_a_runtime_uses_of_a_device() -> None:
         "gpu_memory_bytes": Absence.UNSUPPORTED,
         "utilization_ratio": Absence.UNSUPPORTED,
     }
-    (unknown,) = listing.processes_of("d", FIRST, told, ())
+    (unknown,) = listing.processes_of("d", FIRST, uses_read, ())
     assert unknown.absent["gpu_memory_bytes"] is Absence.UNSUPPORTED
 
 
@@ -137,20 +137,20 @@ def test_what_a_runtime_uses_of_a_device() -> None:
     [({"0": "50"}, {"0": {"tensors": -1}}), ({"0": 103}, {"0": "much"}), ({"7": 5}, {"7": {}})],
 )
 def test_a_use_that_is_not_known_is_an_error(busy: dict[str, Any], memory: dict[str, Any]) -> None:
-    (told,) = listing.processes_of("d", FIRST, uses(runtimes((4711, busy, memory))), (0, 1))
-    assert (told.gpu_memory_bytes, told.utilization_ratio) == (None, None)
-    assert set(told.absent.values()) == {Absence.ERROR}
+    (process,) = listing.processes_of("d", FIRST, uses(runtimes((4711, busy, memory))), (0, 1))
+    assert (process.gpu_memory_bytes, process.utilization_ratio) == (None, None)
+    assert set(process.absent.values()) == {Absence.ERROR}
 
 
 @pytest.mark.parametrize("folder", ["stats/status", "status"])
 def test_counters_of_the_first_releases_stand_elsewhere(tmp_path: Path, folder: str) -> None:
-    core = f"{PLACE}/neuron0/neuron_core1"
+    core = f"{NEURON_DEVICE}/neuron0/neuron_core1"
     lay_out(tmp_path, {**TRN1, f"{core}/{folder}/hw_error/total": "2"})
     backend = NeuronBackend(Context(root=tmp_path))
     backend.open()
-    (told,) = backend.read(backend.discover()[0], Request(processes=False))
+    (reading,) = backend.read(backend.discover()[0], Request(processes=False))
     backend.close()
-    assert told.values[("reported_status_info", "hw_error")] == 1
+    assert reading.values[("reported_status_info", "hw_error")] == 1
 
 
 @given(st.binary(max_size=60), st.integers(0, len(TABLE)), st.integers(0, len(TABLE)))
@@ -184,24 +184,24 @@ def test_the_recorded_tables(
     numa: int | None,
     processes: tuple[tuple[int, str], ...] | None,
 ) -> None:
-    told = listing.parse(sample(f"neuron/cli/{file}.txt").read_bytes())
-    assert sorted(told) == list(range(16))
-    assert told[0] == Entry("0000:cc:00.0", 96 * GIB, processes, (12, 3, 4, 1), cores, numa)
-    assert told[15].pci_bus_id == "0000:f7:00.0"
-    assert tuple(told[index].neighbours for index in range(4)) == NEIGHBOURS
-    assert {entry.memory_bytes for entry in told.values()} == {96 * GIB}
-    assert {entry.processes for entry in told.values()} == {processes}
+    entries = listing.parse(sample(f"neuron/cli/{file}.txt").read_bytes())
+    assert sorted(entries) == list(range(16))
+    assert entries[0] == Entry("0000:cc:00.0", 96 * GIB, processes, (12, 3, 4, 1), cores, numa)
+    assert entries[15].pci_bus_id == "0000:f7:00.0"
+    assert tuple(entries[index].neighbours for index in range(4)) == NEIGHBOURS
+    assert {entry.memory_bytes for entry in entries.values()} == {96 * GIB}
+    assert {entry.processes for entry in entries.values()} == {processes}
     if file == "neuron_ls":
-        assert told[4].numa_node == 0
-        assert told[15].cores == (60, 61, 62, 63)
+        assert entries[4].numa_node == 0
+        assert entries[15].cores == (60, 61, 62, 63)
 
 
 @pytest.mark.oracle
 def test_the_list_of_the_guide() -> None:
     text = sample("neuron/cli/neuron_ls_j_docs.jsonc").read_text()
-    told = listing.parse(re.sub(r"^ *\.\.\.\n", "", text, flags=re.MULTILINE).encode())
+    entries = listing.parse(re.sub(r"^ *\.\.\.\n", "", text, flags=re.MULTILINE).encode())
     process = ((113985, "neuron-bench"),)
-    assert told == {
+    assert entries == {
         0: Entry("0000:cc:00.0", 96 * GIB, process, (12, 3, 4, 1), (0, 1, 2, 3), 1),
         15: Entry("0000:f7:00.0", 96 * GIB, process, (11, 14, 3, 12), (60, 61, 62, 63), 1),
     }
@@ -241,11 +241,11 @@ def test_the_record_of_the_guide() -> None:
 @pytest.mark.oracle
 def test_what_the_recorded_runtime_uses() -> None:
     lines = sample("neuron/cli/neuron_monitor_trn1_2xlarge_busy.ndjson").read_bytes().splitlines()
-    told = [uses(line) for line in lines]
-    assert [list(one) for one in told] == [[1337], [16851], [16851]]
-    assert told[0][1337].bytes_on((0, 1)) == 102_298_328, "what the record itself adds up to"
-    assert told[1][16851].bytes_on((0, 1)) == 101_876_188
-    assert told[0][1337].share((0, 1)) == pytest.approx(0.0068157838)
+    uses_read = [uses(line) for line in lines]
+    assert [list(one) for one in uses_read] == [[1337], [16851], [16851]]
+    assert uses_read[0][1337].bytes_on((0, 1)) == 102_298_328, "what the record itself adds up to"
+    assert uses_read[1][16851].bytes_on((0, 1)) == 101_876_188
+    assert uses_read[0][1337].share((0, 1)) == pytest.approx(0.0068157838)
 
 
 @pytest.mark.oracle
@@ -273,30 +273,30 @@ def test_the_tree_of_the_guide_is_the_one_that_is_read(tmp_path: Path) -> None:
         assert all(part in drawing for part in path.split("/") if part != "total"), path
     tree = FakeTree(tmp_path)
     for path, text in files.items():
-        tree.write(f"{PLACE}/neuron0/{path}", text)
+        tree.write(f"{NEURON_DEVICE}/neuron0/{path}", text)
     backend = NeuronBackend(Context(root=tmp_path))
     backend.open()
     (device,) = backend.discover()
-    (told,) = backend.read(device, Request())
+    (reading,) = backend.read(device, Request())
     backend.close()
     assert (device.serial, device.model) == ("9ff5434815c8bd80", "Trainium1")
-    assert told.values[("ecc_errors_total", "uncorrected")] == 7
-    assert told.values[("memory_used_bytes",)] == 1234
-    words = {series[1] for series in told.values if series[0] == "reported_status_info"}
+    assert reading.values[("ecc_errors_total", "uncorrected")] == 7
+    assert reading.values[("memory_used_bytes",)] == 1234
+    words = {series[1] for series in reading.values if series[0] == "reported_status_info"}
     assert words == {"hw_error", "reset_fail_count"}
-    assert [link.link for link in told.links] == ["1", "2"]
+    assert [link.link for link in reading.links] == ["1", "2"]
 
 
 @pytest.mark.oracle
 def test_the_older_tree_of_the_guide(tmp_path: Path) -> None:
     drawing = sample("neuron/sysfs/sysfs_tree_docs.txt").read_text().splitlines()
-    assert drawing[0] == f"/{PLACE}/neuron0/neuron_core0/status/"
+    assert drawing[0] == f"/{NEURON_DEVICE}/neuron0/neuron_core0/status/"
     assert "├── hw_error/" in drawing
     tree = FakeTree(tmp_path)
     tree.write(f"{drawing[0].lstrip('/')}hw_error/total", "1")
     tree.write(f"{drawing[0].lstrip('/')}hw_error/present", "0")
     backend = NeuronBackend(Context(root=tmp_path))
     backend.open()
-    (told,) = backend.read(backend.discover()[0], Request())
+    (reading,) = backend.read(backend.discover()[0], Request())
     backend.close()
-    assert told.values[("reported_status_info", "hw_error")] == 1
+    assert reading.values[("reported_status_info", "hw_error")] == 1

@@ -121,7 +121,7 @@ def test_the_xids_the_driver_names_are_described() -> None:
 
 
 @pytest.mark.parametrize("refused", [True, False])
-def test_events_are_heard_of_a_gpu_that_was_refused_or_not_there_before(
+def test_events_arrive_of_a_gpu_that_was_refused_or_not_there_before(
     rig: Rig, refused: bool
 ) -> None:
     scenario = rig.devices(2)

@@ -15,12 +15,12 @@ class Driver:
     def __init__(self, kind: int, value: bytes, own: int = 0, code: int = 0) -> None:
         self.answer = struct.pack("@qqII8s", 0, 0, kind, own, value)
         self.code = code
-        self.asked: list[tuple[int, ...]] = []
+        self.requested: list[tuple[int, ...]] = []
 
     def __call__(self, handle: object, count: object, rows: object) -> int:
         number = count.value  # type: ignore[attr-defined]
         raw = string_at(rows, number * 40)  # type: ignore[arg-type]
-        self.asked = [struct.unpack_from("@II", raw, at * 40) for at in range(number)]
+        self.requested = [struct.unpack_from("@II", raw, at * 40) for at in range(number)]
         for at in range(number):
             rows[at * 40 + 8 : at * 40 + 40] = self.answer  # type: ignore[index]
         return self.code
@@ -45,7 +45,7 @@ def test_a_value_is_read_by_its_type(kind: int, packed: bytes, number: object) -
     driver = Driver(kind, packed)
     code, answers = query(driver, None, ((82, 0), (186, 2)))
     assert (code, list(answers)) == (0, [(0, number)] * 2)
-    assert driver.asked == [(82, 0), (186, 2)]
+    assert driver.requested == [(82, 0), (186, 2)]
 
 
 def test_a_field_that_has_failed_has_a_code_and_no_value() -> None:

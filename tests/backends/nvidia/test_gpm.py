@@ -35,10 +35,10 @@ def test_activity_comes_with_the_second_reading(rig: Rig) -> None:
 def test_a_single_reading_samples_only_for_its_group(rig: Rig) -> None:
     with rig.machine(rig.devices(1), one_shot=True) as machine:
         plain = machine.read(0)[0]
-        asked = machine.read(0, "pipes")[0]
+        reading = machine.read(0, "pipes")[0]
     assert plain.absent[ACTIVE] is Absence.NOT_COLLECTED
-    assert asked.values[ACTIVE] == pytest.approx(0.982)
-    assert asked.values["pipe_active_ratio", "integer"] == pytest.approx(0.061)
+    assert reading.values[ACTIVE] == pytest.approx(0.982)
+    assert reading.values["pipe_active_ratio", "integer"] == pytest.approx(0.061)
 
 
 def test_readings_closer_than_a_sample_give_the_last_activity(rig: Rig) -> None:
@@ -90,7 +90,7 @@ def test_being_identified_again_leaves_no_gap(rig: Rig) -> None:
         assert ACTIVE in machine.backend.read(device, Request())[0].values
 
 
-def test_a_restarted_library_begins_with_a_first_sample(rig: Rig) -> None:
+def test_a_restarted_library_starts_with_a_first_sample(rig: Rig) -> None:
     with rig.machine(rig.devices(1)) as machine:
         (device,) = machine.identify(0)
         machine.backend.read(device, Request())

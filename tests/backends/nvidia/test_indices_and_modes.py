@@ -134,7 +134,7 @@ def test_limits_of_the_module(rig: Rig) -> None:
     holds(reading, **expected)
 
 
-def printed_place(serial: str, slot: str, tray: str, clique: str, cluster: str) -> str:
+def printed_platform(serial: str, slot: str, tray: str, clique: str, cluster: str) -> str:
     return (
         f"<platformInfo><chassis_serial_number>{serial}</chassis_serial_number>"
         f"<slot_number>{slot}</slot_number><tray_index>{tray}</tray_index>"
@@ -155,7 +155,7 @@ def test_a_gpu_in_a_rack_says_where_it_stands(rig: Rig) -> None:
         fabric_clique_id=32766,
         fabric_cluster_uuid=CLUSTER,
     )
-    printed = through_smi(printed_place("1820000000001", "214", "4", "32766", CLUSTER))
+    printed = through_smi(printed_platform("1820000000001", "214", "4", "32766", CLUSTER))
     for found in (reading, printed):
         assert found.values["platform_info", "1820000000001", "214", "4", "1"] == 1
         assert found.values["platform_module_info", "3"] == 1
@@ -164,10 +164,10 @@ def test_a_gpu_in_a_rack_says_where_it_stands(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize(("slot", "tray"), [("N/A", "N/A"), ("0", "0")])
-def test_without_a_chassis_there_is_no_place_in_it(rig: Rig, slot: str, tray: str) -> None:
+def test_without_a_chassis_there_is_no_slot_in_it(rig: Rig, slot: str, tray: str) -> None:
     nobody = "00000000-0000-0000-0000-000000000000"
     reading = through_nvml(rig, platform_chassis_serial="", module_id=3)
-    printed = through_smi(printed_place("", slot, tray, "0", nobody))
+    printed = through_smi(printed_platform("", slot, tray, "0", nobody))
     for found in (reading, printed):
         holds(found, platform_info=Absence.UNSUPPORTED, fabric_cluster_info=Absence.UNSUPPORTED)
         assert found.values["platform_module_info", "3"] == 1

@@ -125,9 +125,9 @@ def test_a_single_reading_validates_the_inforom_only_for_its_group(rig: Rig) -> 
         before = validations(rig)
         plain = machine.read(0)[0]
         assert validations(rig) == before
-        asked = machine.read(0, "ecc")[0]
+        reading = machine.read(0, "ecc")[0]
     assert plain.absent[CORRUPTED] is Absence.NOT_COLLECTED
-    assert asked.values[CORRUPTED] == 1
+    assert reading.values[CORRUPTED] == 1
 
 
 def test_the_numbers_do_not_wait_for_the_inforom(rig: Rig) -> None:
@@ -153,7 +153,7 @@ def test_without_processes_the_inforom_is_validated_too(rig: Rig) -> None:
         assert machine.read(0, processes=False)[0].values[CORRUPTED] == 1
 
 
-def test_a_hung_validation_is_not_begun_a_second_time(rig: Rig) -> None:
+def test_a_hung_validation_is_not_started_a_second_time(rig: Rig) -> None:
     clock = ManualClock()
     scenario = rig.devices(1).set(0, "inforom_corrupted", 1)
     scenario.fault(VALIDATION, "stall,first:1")

@@ -145,5 +145,5 @@ def test_the_codes_are_those_of_the_binding() -> None:
         assert getattr(pynvml, f"NVML_ERROR_{name}", code) == code
 
 
-def test_a_reason_that_is_active_is_told_though_the_driver_lists_it_as_unsupported() -> None:
+def test_a_reason_that_is_active_is_reported_though_the_driver_lists_it_as_unsupported() -> None:
     assert mapping.throttle(0x20, 0x4) == {"power": 0, "thermal_software": 1}

@@ -93,7 +93,7 @@ def test_profile_from_attributes_where_the_name_has_none() -> None:
     assert profile_of("NVIDIA H100", Absence.UNSUPPORTED) is None
 
 
-def test_an_instance_without_a_uuid_is_known_by_its_place(rig: Rig) -> None:
+def test_an_instance_without_a_uuid_is_known_by_its_slot(rig: Rig) -> None:
     scenario = rig.scenario("a100x8-mig").fault("nvmlDeviceGetUUID", "error:4")
     scenario.fault("nvmlDeviceGetName", "error:3")
     with rig.machine(scenario) as machine:

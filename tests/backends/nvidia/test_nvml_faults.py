@@ -104,7 +104,7 @@ def test_a_gpu_of_which_every_call_fails_has_no_reading(
             machine.backend.read(device, Request())
 
 
-def test_a_gpu_that_asks_for_a_reset_says_so(rig: Rig) -> None:
+def test_a_gpu_that_needs_a_reset_says_so(rig: Rig) -> None:
     scenario = rig.devices(1).fault("nvmlDeviceGetUtilizationRates", "error:16")
     scenario.set(0, "recovery_action", "none")
     with rig.machine(scenario) as machine:
@@ -184,7 +184,7 @@ def test_a_version_mismatch_names_the_kernel_module(rig: Rig) -> None:
     assert str(refused.value).endswith("the loaded kernel module is 580.95.05")
 
 
-def test_a_driver_that_refuses_a_list_for_one_field_is_asked_in_halves(rig: Rig) -> None:
+def test_a_driver_that_refuses_a_list_for_one_field_is_queried_in_halves(rig: Rig) -> None:
     scenario = rig.devices(1).fault("nvmlDeviceGetFieldValues", "error:2,first:3")
     with rig.machine(scenario) as machine:
         values = machine.read(0)[0].values
@@ -297,7 +297,7 @@ def test_a_gpu_that_nvml_does_not_count_is_still_listed(rig: Rig) -> None:
             machine.identify(2)
 
 
-def test_a_place_that_became_another_gpu_is_refused(rig: Rig) -> None:
+def test_a_slot_that_became_another_gpu_is_refused(rig: Rig) -> None:
     with rig.machine(rig.devices(2)) as machine:
         (device,) = machine.identify(0)
         machine.scenario.lose(0).write()
@@ -357,7 +357,7 @@ def test_an_identity_once_known_outlives_failing_calls(rig: Rig) -> None:
     assert again.serial == full.serial
 
 
-def test_a_gpu_keeps_its_place_when_nvml_renumbers(rig: Rig) -> None:
+def test_a_gpu_keeps_its_slot_when_nvml_renumbers(rig: Rig) -> None:
     for index, bus in enumerate(("0000:10:00.0", "0000:14:00.0", "0000:18:00.0")):
         rig.gpu_on_bus(bus, f"GPU-5ca1ab1e-0000-4000-8000-00000000000{index}", index)
     scenario = rig.devices(3)

@@ -156,7 +156,7 @@ def test_the_average_stands_beside_the_instant_power(rig: Rig) -> None:
     assert (values["power_watts",], values["power_average_watts",]) == (588.39, 629.45)
 
 
-def test_faults_the_driver_tells_of(rig: Rig) -> None:
+def test_faults_that_the_driver_reports(rig: Rig) -> None:
     scenario = rig.devices(1).set(0, "recovery_action", 4).set(0, "remapped_rows", "1,2,1,1")
     scenario.set(0, "ecc_volatile_uncorrected", 3).set(0, "fabric_health_mask", 0x10)
     with rig.machine(scenario) as machine:
@@ -171,7 +171,7 @@ def test_faults_the_driver_tells_of(rig: Rig) -> None:
     assert reading.notes == ("fabric: route unhealthy",)
 
 
-def test_an_action_that_is_about_a_domain_asks_for_no_reset(rig: Rig) -> None:
+def test_an_action_that_is_about_a_domain_requests_no_reset(rig: Rig) -> None:
     with rig.machine(rig.devices(1).set(0, "recovery_action", 5)) as machine:
         values = machine.read(0)[0].values
     assert values["recovery_action_info", "recover_imex_domain"] == 1
@@ -204,7 +204,7 @@ def test_pre_ampere_retires_pages(rig: Rig) -> None:
     assert ("memory_remapped_rows", "corrected") not in values
 
 
-def test_what_hardly_changes_is_reused_until_asked_for(rig: Rig) -> None:
+def test_what_hardly_changes_is_reused_until_requested(rig: Rig) -> None:
     with rig.machine(rig.devices(1)) as machine:
         (device,) = machine.identify(0)
         machine.backend.read(device, Request())
@@ -219,7 +219,7 @@ def test_what_hardly_changes_is_reused_until_asked_for(rig: Rig) -> None:
     assert fresh["power_limit_watts", "enforced"] == 500
 
 
-def test_what_is_unsupported_is_asked_once(rig: Rig) -> None:
+def test_what_is_unsupported_is_queried_once(rig: Rig) -> None:
     with rig.machine(rig.devices(1).set(0, "temperature_margin_c", "none")) as machine:
         (device,) = machine.identify(0)
         names = (

@@ -106,7 +106,7 @@ def test_memory_that_the_driver_does_not_give_is_absent(rig: Rig) -> None:
     assert process.absent["utilization_ratio"] is Absence.NOT_COLLECTED
 
 
-def test_mps_clients_are_told_apart(rig: Rig) -> None:
+def test_mps_clients_are_distinguished(rig: Rig) -> None:
     scenario = rig.devices(1).processes(
         0, [{"pid": 7, "kind": "m", "memory": MIB}, {"pid": 8, "kind": "g", "memory": MIB}]
     )
@@ -114,7 +114,7 @@ def test_mps_clients_are_told_apart(rig: Rig) -> None:
         assert [process.type for process in processes(machine)] == ["mps", "graphics"]
 
 
-def test_processes_are_left_out_when_not_asked_for(rig: Rig) -> None:
+def test_processes_are_left_out_when_not_requested(rig: Rig) -> None:
     with rig.machine(rig.scenario("h100x8")) as machine:
         reading = machine.read(0, processes=False)[0]
     assert reading.processes is None
@@ -190,7 +190,7 @@ def test_of_a_crowd_those_with_the_most_memory_are_listed_and_the_note_says_so(r
     assert reading.values["power_watts",] > 0
 
 
-def test_a_list_of_an_impossible_length_is_not_asked_for(rig: Rig) -> None:
+def test_a_list_of_an_impossible_length_is_not_requested(rig: Rig) -> None:
     with rig.machine(rig.devices(1).set(0, "process_crowd", (1 << 32) - 1)) as machine:
         reading = machine.read(0)[0]
     assert reading.processes is None
@@ -198,17 +198,19 @@ def test_a_list_of_an_impossible_length_is_not_asked_for(rig: Rig) -> None:
     assert reading.values["power_watts",] > 0
 
 
-def test_numbers_are_told_before_processes_are_asked_for(rig: Rig) -> None:
-    told: list[tuple[float, int]] = []
+def test_numbers_are_reported_before_processes_are_requested(rig: Rig) -> None:
+    early: list[tuple[float, int]] = []
     with rig.machine(rig.devices(1)) as machine:
-        asked = partial(rig.library.standin_calls, b"nvmlDeviceGetComputeRunningProcesses_v3", 0)
+        count_calls = partial(
+            rig.library.standin_calls, b"nvmlDeviceGetComputeRunningProcesses_v3", 0
+        )
 
         def numbers(readings: Sequence[Reading]) -> None:
-            told.append((readings[0].values["power_watts",], asked()))
+            early.append((readings[0].values["power_watts",], count_calls()))
 
-        before = asked()
+        before = count_calls()
         machine.read(0, numbers=numbers)
-        after = asked()
-    ((watts, when),) = told
+        after = count_calls()
+    ((watts, when),) = early
     assert watts > 0
     assert before == when < after

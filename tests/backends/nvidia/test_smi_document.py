@@ -73,7 +73,7 @@ def test_versions_under_their_old_and_their_new_names(head: str) -> None:
     assert (read.driver_version, read.cuda_version) == ("590.1.2", "13.1")
 
 
-def test_a_version_that_is_not_told_is_none() -> None:
+def test_a_version_that_is_not_reported_is_none() -> None:
     read = parse(b"<nvidia_smi_log><driver_version>N/A</driver_version></nvidia_smi_log>")
     assert (read.driver_version, read.cuda_version) == (None, None)
 
@@ -97,15 +97,15 @@ def test_a_cut_document_gives_whole_gpus_or_none(machine: str, data: st.DataObje
 @NO_EXAMPLES_KEPT
 @given(
     machine=st.sampled_from(MACHINES),
-    places=st.lists(st.integers(0, 12000), min_size=1, max_size=8),
+    positions=st.lists(st.integers(0, 12000), min_size=1, max_size=8),
     damage=st.sampled_from([b"\xff", b"\x00", b"<", b"&", b"?", b"]"]),
 )
 def test_damage_loses_values_and_invents_none(
-    machine: str, places: list[int], damage: bytes
+    machine: str, positions: list[int], damage: bytes
 ) -> None:
     broken = bytearray(content(machine))
-    for place in places:
-        at = place % len(broken)
+    for position in positions:
+        at = position % len(broken)
         broken[at : at + 1] = damage
     known = {value for values in whole(machine).values() for value in values.values()}
     known |= {0, 1}

@@ -92,7 +92,7 @@ def test_errors_of_nvlink_5() -> None:
     }
 
 
-def test_links_are_asked_again_when_they_are_due(tool: Tool) -> None:
+def test_links_are_queried_again_when_they_are_due(tool: Tool) -> None:
     tool.answer(fixture("h100x2"))
     tool.answer(STATES.encode(), "nvlink -s").answer(ERRORS.encode(), "nvlink -e")
     clock = ManualClock()
@@ -114,7 +114,7 @@ def test_links_are_asked_again_when_they_are_due(tool: Tool) -> None:
         ("NVML: Unable to retrieve Nvlink information as all links are inActive", 2),
     ],
 )
-def test_a_gpu_without_links_is_not_asked_each_time(tool: Tool, printed: str, runs: int) -> None:
+def test_a_gpu_without_links_is_not_queried_each_time(tool: Tool, printed: str, runs: int) -> None:
     text = f"GPU 0: NVIDIA L40S (UUID: {FIRST})\n{printed}\n"
     tool.answer(fixture("h100x2")).answer(text.encode(), "nvlink -s")
     backend = tool.open(clock=(clock := ManualClock()))
@@ -140,7 +140,7 @@ def test_a_run_that_does_not_end_is_not_waited_for_again() -> None:
     assert runs == [("nvlink", "-s")]
 
 
-def test_a_gpu_that_is_asked_alone_is_named(tool: Tool) -> None:
+def test_a_gpu_that_is_queried_alone_is_named(tool: Tool) -> None:
     runs: list[tuple[str, ...]] = []
 
     def run(*arguments: str) -> CommandResult:
@@ -190,12 +190,12 @@ def test_a_gpu_whose_links_are_all_down_has_none_up(tool: Tool) -> None:
     backend = tool.open()
     first, second = (backend.identify(found)[0] for found in backend.discover())
     assert backend.read(first, Request())[0].values["interconnect_links", "nvlink", "up"] == 1
-    told = backend.read(second, Request())[0]
-    assert told.values["interconnect_links", "nvlink", "up"] == 0
-    assert ("interconnect_links", "nvlink", "down") not in told.values
-    assert ("interconnect_links",) not in told.absent
+    reading = backend.read(second, Request())[0]
+    assert reading.values["interconnect_links", "nvlink", "up"] == 0
+    assert ("interconnect_links", "nvlink", "down") not in reading.values
+    assert ("interconnect_links",) not in reading.absent
 
 
-def test_a_gpu_that_cannot_be_asked_for_links_has_no_number() -> None:
+def test_a_gpu_whose_links_cannot_be_queried_has_no_number() -> None:
     other = ALL_DOWN.replace("as all links are inActive", "for Unknown Error")
     assert set(smi_links.parse_states(other)) == {FIRST}

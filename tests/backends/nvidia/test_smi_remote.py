@@ -15,7 +15,7 @@ from accelwatch_nvidia.smi.remote import SmiReader
 from support.machines.samples import FIXTURES
 
 
-def told(output: bytes, status: int = 0, errors: str = "") -> Mapping[str, CommandOutput]:
+def outputs_of(output: bytes, status: int = 0, errors: str = "") -> Mapping[str, CommandOutput]:
     """A round on a machine with nvidia-smi."""
     printed = CommandOutput(
         program="/usr/bin/nvidia-smi", output=output, errors=errors, status=status
@@ -42,7 +42,7 @@ def test_the_backend_says_where_its_remote_is() -> None:
 
 
 def test_identity_and_numbers_are_those_of_the_document() -> None:
-    rows = SmiReader().read(told(recorded("h100x2")))
+    rows = SmiReader().read(outputs_of(recorded("h100x2")))
     assert [device.name for device, _ in rows] == ["nvidia0", "nvidia1"]
     device, first = rows[0][0], reading(rows[0])
     assert device.id == f"nvidia:{device.uuid}"
@@ -53,14 +53,14 @@ def test_identity_and_numbers_are_those_of_the_document() -> None:
 
 
 def test_instances_follow_their_gpu() -> None:
-    rows = SmiReader().read(told(recorded("h100-mig")))
+    rows = SmiReader().read(outputs_of(recorded("h100-mig")))
     whole, parts = rows[0][0], [device for device, _ in rows[1:]]
     assert parts
     assert {part.parent_id for part in parts} == {whole.id}
 
 
 def test_processes_are_not_looked_for_on_this_machine() -> None:
-    (row, *_) = SmiReader().read(told(recorded("rtx3090")))
+    (row, *_) = SmiReader().read(outputs_of(recorded("rtx3090")))
     for process in reading(row).processes or ():
         assert process.user is None
         assert process.start_time is None
@@ -68,8 +68,8 @@ def test_processes_are_not_looked_for_on_this_machine() -> None:
 
 def test_a_gpu_that_is_lost_keeps_the_identity_that_it_had() -> None:
     reader = SmiReader()
-    before = [device.id for device, _ in reader.read(told(recorded("h100x2")))]
-    rows = reader.read(told(recorded("h100x2-lost"), status=15))
+    before = [device.id for device, _ in reader.read(outputs_of(recorded("h100x2")))]
+    rows = reader.read(outputs_of(recorded("h100x2-lost"), status=15))
     assert [device.id for device, _ in rows] == before
     assert [isinstance(outcome, DeviceLost) for _, outcome in rows].count(True) == 1
 
@@ -77,14 +77,14 @@ def test_a_gpu_that_is_lost_keeps_the_identity_that_it_had() -> None:
 def test_a_gpu_at_which_nvidia_smi_stops_is_lost_seen_before_or_not() -> None:
     reader = SmiReader()
     whole = recorded("h100x2")
-    rows = reader.read(told(whole))
+    rows = reader.read(outputs_of(whole))
     bus = rows[1][0].pci_bus_id
     cut = whole[: whole.rindex(b"<gpu id=")]
     text = f"Unable to determine the device handle for GPU {bus}: GPU is lost.  Reboot the system."
-    after = reader.read(told(cut, status=15, errors=text))
+    after = reader.read(outputs_of(cut, status=15, errors=text))
     assert [device.id for device, _ in after] == [device.id for device, _ in rows]
     assert isinstance(after[1][1], DeviceLost)
-    unseen = SmiReader().read(told(cut, status=15, errors=text))
+    unseen = SmiReader().read(outputs_of(cut, status=15, errors=text))
     assert [device.pci_bus_id for device, _ in unseen] == [rows[0][0].pci_bus_id, bus]
     assert isinstance(unseen[1][1], DeviceLost)
 
@@ -96,7 +96,7 @@ def test_gpus_that_nvidia_smi_names_before_it_goes_on_with_the_others_are_lost()
         "Unable to determine the device handle for GPU3: 0001:65:00.0: Unknown Error\n"
         "Unable to determine the device handle for GPU 4: Unknown Error\n"
     )
-    rows = SmiReader().read(told(text.encode() + whole, errors=text))
+    rows = SmiReader().read(outputs_of(text.encode() + whole, errors=text))
     assert [device.name for device, _ in rows] == ["nvidia0", "nvidia1", "nvidia2", "nvidia3"]
     assert [device.pci_bus_id for device, _ in rows[2:]] == ["0000:65:00.0", "0001:65:00.0"]
     assert isinstance(rows[2][1], DeviceLost)
@@ -106,12 +106,12 @@ def test_gpus_that_nvidia_smi_names_before_it_goes_on_with_the_others_are_lost()
 def test_where_one_gpu_spoils_the_answer_each_says_how_it_is() -> None:
     whole = recorded("h100x2")
     reader = SmiReader()
-    first, second = (device for device, _ in reader.read(told(whole)))
+    first, second = (device for device, _ in reader.read(outputs_of(whole)))
     text = f"Unable to determine the device handle for GPU {second.pci_bus_id}: GPU is lost.\n"
     alone = CommandOutput(program="nvidia-smi", output=whole[: whole.rindex(b"<gpu id=")])
     lost = CommandOutput(program="nvidia-smi", output=text.encode(), status=15)
     outputs = {
-        **told(text.encode(), 15),
+        **outputs_of(text.encode(), 15),
         f"each/{first.pci_bus_id}": alone,
         f"each/{second.pci_bus_id}": lost,
     }
@@ -127,11 +127,11 @@ def test_where_one_gpu_spoils_the_answer_each_says_how_it_is() -> None:
 def test_a_gpu_that_hangs_alone_is_late_and_the_others_are_not() -> None:
     whole = recorded("h100x2")
     reader = SmiReader()
-    first, second = (device for device, _ in reader.read(told(whole)))
+    first, second = (device for device, _ in reader.read(outputs_of(whole)))
     alone = CommandOutput(program="nvidia-smi", output=whole[: whole.rindex(b"<gpu id=")])
     late = CommandOutput(program="nvidia-smi", output=b"", status=124)
     outputs = {
-        **told(b"", 124),
+        **outputs_of(b"", 124),
         f"each/{first.pci_bus_id}": alone,
         f"each/{second.pci_bus_id}": late,
     }
@@ -140,12 +140,12 @@ def test_a_gpu_that_hangs_alone_is_late_and_the_others_are_not() -> None:
     assert isinstance(hung, DeviceTimeout)
 
 
-def test_where_it_cannot_be_told_which_gpu_it_is_none_is_called_lost() -> None:
+def test_where_it_is_unknown_which_gpu_it_is_none_is_called_lost() -> None:
     reader = SmiReader()
-    reader.read(told(recorded("h100x2")))
-    outcomes = [outcome for _, outcome in reader.read(told(b"segmentation fault", 139))]
+    reader.read(outputs_of(recorded("h100x2")))
+    outcomes = [outcome for _, outcome in reader.read(outputs_of(b"segmentation fault", 139))]
     assert [type(outcome) for outcome in outcomes] == [ReadError, ReadError]
-    outcomes = [outcome for _, outcome in reader.read(told(b"No devices were found\n", 6))]
+    outcomes = [outcome for _, outcome in reader.read(outputs_of(b"No devices were found\n", 6))]
     assert [type(outcome) for outcome in outcomes] == [DeviceLost, DeviceLost]
 
 
@@ -175,4 +175,4 @@ def test_why_there_is_no_gpu(
     output: bytes, status: int, kind: type[AccelwatchError], words: str
 ) -> None:
     with pytest.raises(kind, match=words):
-        SmiReader().read(told(output, status))
+        SmiReader().read(outputs_of(output, status))

@@ -89,10 +89,10 @@ def fixture(machine: str, name: str = "nvidia-smi.xml") -> bytes:
     return (FIXTURES / "nvidia" / machine / name).read_bytes()
 
 
-def test_processes_that_are_not_told_are_absent(tool: Tool) -> None:
+def test_processes_that_are_not_reported_are_absent(tool: Tool) -> None:
     whole = fixture("h100x2")
-    begin, end = whole.index(b"<processes>"), whole.index(b"</processes>")
-    tool.answer(whole[:begin] + b"<processes>Insufficient Permissions" + whole[end:])
+    start, end = whole.index(b"<processes>"), whole.index(b"</processes>")
+    tool.answer(whole[:start] + b"<processes>Insufficient Permissions" + whole[end:])
     backend = tool.open()
     devices = [backend.identify(found)[0] for found in backend.discover()]
     first, second = (backend.read(device, Request())[0] for device in devices)
@@ -103,9 +103,9 @@ def test_processes_that_are_not_told_are_absent(tool: Tool) -> None:
 
 def test_a_process_whose_pid_cannot_be_read_uses_the_gpu_all_the_same(tool: Tool) -> None:
     whole = fixture("h100x2")
-    begin, end = whole.index(b"<processes>"), whole.index(b"</processes>")
+    start, end = whole.index(b"<processes>"), whole.index(b"</processes>")
     row = b"<process_info><pid>ERR!</pid><used_memory>4 MiB</used_memory></process_info>"
-    tool.answer(whole[:begin] + b"<processes>" + row + whole[end:])
+    tool.answer(whole[:start] + b"<processes>" + row + whole[end:])
     backend = tool.open()
     device = backend.identify(backend.discover()[0])[0]
     reading = backend.read(device, Request())[0]
@@ -292,7 +292,7 @@ def test_a_sleeping_gpu_is_not_woken(tool: Tool, rig: Rig) -> None:
     assert not (tool.folder / "runs").exists()
 
 
-def test_beside_a_sleeping_gpu_each_is_asked_alone(tool: Tool, rig: Rig) -> None:
+def test_beside_a_sleeping_gpu_each_is_queried_alone(tool: Tool, rig: Rig) -> None:
     rig.gpu_on_bus("0000:1b:00.0", "GPU-c0ffee00-0000-4000-8000-000000000001", 0)
     rig.gpu_on_bus("0000:43:00.0", "GPU-c0ffee00-0000-4000-8000-000000000002", 1, "suspended")
     backend = tool.answer(fixture("h100x2")).open()
@@ -340,7 +340,9 @@ def test_a_gpu_that_no_driver_has_is_a_row_that_says_so(tool: Tool, rig: Rig) ->
     assert failed.value.code == NO_DRIVER
 
 
-def test_the_reason_of_both_sources_is_told(tool: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_reason_of_both_sources_is_reported(
+    tool: Tool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """NVML answers 999 at its start, and nvidia-smi has a sentence and status 255."""
     import pynvml
 

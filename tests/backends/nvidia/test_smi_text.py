@@ -114,7 +114,7 @@ def test_gpus_at_which_nvidia_smi_stopped(text: str, failures: list[tuple[str, i
 
 
 @pytest.mark.oracle
-def test_version_mismatch_is_told_on_stdout() -> None:
+def test_version_mismatch_is_reported_on_stdout() -> None:
     text = sample("nvidia/errors/version_mismatch_with_nvml_line.txt").read_text()
     refused = smi_text.stack_failure(text, 18)
     assert refused is not None

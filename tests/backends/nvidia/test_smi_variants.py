@@ -57,7 +57,7 @@ def processes(*rows: tuple[int, str, str, str]) -> tuple[Process, ...]:
         ("", Absence.UNSUPPORTED),
     ],
 )
-def test_processes_that_are_not_told_are_not_none(element: str, why: Absence) -> None:
+def test_processes_that_are_not_reported_are_not_none(element: str, why: Absence) -> None:
     reading = listing(element)
     assert reading.processes is None
     assert reading.absent["processes",] is why
@@ -138,8 +138,8 @@ def test_a_gpu_that_requires_a_reset_is_lost(tag: str) -> None:
 
 def test_an_unknown_wish_is_no_wish_for_a_reset() -> None:
     action = "<gpu_recovery_action>{}</gpu_recovery_action>\n\t\t<fan_speed>"
-    said = changed(("<fan_speed>", action.format("Drain P2P")))
-    assert said.values["recovery_action_info", "drain_p2p"] == 1
+    reading = changed(("<fan_speed>", action.format("Drain P2P")))
+    assert reading.values["recovery_action_info", "drain_p2p"] == 1
     assert ("reset_required",) not in changed(("<fan_speed>", action.format("Unknown"))).values
 
 
@@ -161,7 +161,7 @@ def test_a_process_in_two_rows_is_one_process() -> None:
     assert one.gpu_memory_bytes == 30 << 20
 
 
-def test_windows_paths_hold_blanks_and_memory_is_not_told() -> None:
+def test_windows_paths_hold_blanks_and_memory_is_not_reported() -> None:
     edge, hidden = processes(
         (4, "C+G", r"C:\Program Files (x86)\Microsoft\Edge\msedge.exe", "N/A"),
         (9, "C+G", "[Insufficient Permissions]", "N/A"),

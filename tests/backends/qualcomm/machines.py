@@ -30,12 +30,12 @@ def write_program(root: Path, text: str = "") -> Path:
 def stage(folder: Path, name: str) -> Iterator[Stage]:
     """The machine of this name; its last chip can fall off the bus."""
     for bus in BUSES[name]:
-        place = folder / "sys/bus/pci/devices" / bus
-        place.mkdir(parents=True)
+        slot = folder / "sys/bus/pci/devices" / bus
+        slot.mkdir(parents=True)
         files = {"vendor": "0x17cb", "device": "0xa100", "class": "0x120000", "numa_node": "0"}
         link = {"current_link_speed": "16.0 GT/s PCIe", "current_link_width": "8"}
         for file, content in {**files, **link}.items():
-            (place / file).write_text(f"{content}\n")
+            (slot / file).write_text(f"{content}\n")
     (folder / "sys/module/qaic").mkdir(parents=True)
     (folder / "sys/module/qaic/version").write_text("1.19.8\n")
     shutil.copy(FOLDER / f"{name}.txt", folder / "told")

@@ -26,13 +26,13 @@ def polled(folder: Path, name: str) -> list[Polled]:
     with stage(folder, name) as staged:
         backend = staged.backend()
         backend.open()
-        told = Poll(staged.clock)(backend)
+        polls = Poll(staged.clock)(backend)
         backend.close()
-    assert_all_believed(identities(told), readings(told))
-    return told
+    assert_all_believed(identities(polls), readings(polls))
+    return polls
 
 
-def told_of(text: str) -> Collected:
+def collected_from(text: str) -> Collected:
     (chip,) = parse(f"QID 0\n{text}\n".encode()).chips
     return mapping.collected("d", chip)
 
@@ -64,14 +64,14 @@ def test_chips_at_work(tmp_path: Path) -> None:
 
 
 def test_a_bad_day(tmp_path: Path) -> None:
-    failed, begun, odd, unlisted = polled(tmp_path, "ai100-bad-day")
+    failed, starting_up, odd, unlisted = polled(tmp_path, "ai100-bad-day")
     assert failed.identity[0].id == "qualcomm:0000:01:00.0"
     broken = failed.readings[0]
     assert broken.values[("reported_health_info", "failed")] == 1
     assert broken.absent[("temperature_celsius", "gpu")] is Absence.UNSUPPORTED
     assert broken.absent[("power_watts",)] is Absence.ERROR
     assert broken.absent[("memory_size_bytes",)] is Absence.ERROR
-    starting = begun.readings[0]
+    starting = starting_up.readings[0]
     assert starting.values[("reported_health_info", "degraded")] == 1
     assert starting.absent[("memory_size_bytes",)] is Absence.ERROR
     assert starting.absent[("clock_hertz", "npu")] is Absence.ERROR
@@ -107,12 +107,12 @@ def test_without_the_command_the_remedy_is_named(tmp_path: Path) -> None:
     [("Ready", "ok"), ("Error", "failed"), ("Error: 5", "failed"), ("Initializing", "degraded")],
 )
 def test_what_a_status_means(word: str, health: str) -> None:
-    assert told_of(f"\tStatus:{word}").values[("reported_health_info", health)] == 1
+    assert collected_from(f"\tStatus:{word}").values[("reported_health_info", health)] == 1
 
 
 @pytest.mark.parametrize(("free", "used"), [("33 MB", None), ("N/A", None), ("32 MB", 0)])
 def test_free_memory_beyond_the_total_is_no_use_of_memory(free: str, used: int | None) -> None:
-    out = told_of(f"\tDram Total:32 MB\n\tDram Free:{free}")
+    out = collected_from(f"\tDram Total:32 MB\n\tDram Free:{free}")
     assert out.values.get(("memory_used_bytes",)) == used
     assert out.values[("memory_size_bytes",)] == 32 * MIB
 
@@ -124,12 +124,12 @@ def power_of_each(*blocks: str) -> list[Power]:
     """Power, its limit and the notes of each chip; `blocks` are lines of fields with `;` between."""
     text = "".join(f"QID {at}\n{block.replace(';', chr(10))}\n" for at, block in enumerate(blocks))
     chips = parse(text.encode()).chips
-    told = []
+    rows = []
     for chip in chips:
         values = mapping.collected("d", chip, chips).values
         power, limit = values.get(("power_watts",)), values.get(("power_limit_watts", "enforced"))
-        told.append((power, limit, mapping.notes(chip, chips)))
-    return told
+        rows.append((power, limit, mapping.notes(chip, chips)))
+    return rows
 
 
 SERIAL, OTHER = "Board serial:PN1-12-000001", "Board serial:PN1-12-000002"
@@ -138,7 +138,7 @@ AT_FIRST = ("the power of the card is reported once, at qaic0",)
 NOWHERE: Power = (None, None, AT_FIRST)
 
 
-def test_each_chip_of_a_card_has_its_own_power_where_it_is_told() -> None:
+def test_each_chip_of_a_card_has_its_own_power_where_it_is_reported() -> None:
     soc = "SOC power(Watts):11.00;SOC TDP Cap(Watts):31.00"
     block = f"{SERIAL};{BOARD};{soc}"
     assert power_of_each(block, block) == [(11.0, 31.0, ()), (11.0, 31.0, ())]
@@ -153,7 +153,7 @@ def test_a_card_that_does_not_know_its_power_has_chips_that_do() -> None:
     assert power_of_each(block) == [(20.0, 80.0, ())]
 
 
-def test_the_power_of_a_card_is_told_once() -> None:
+def test_the_power_of_a_card_is_reported_once() -> None:
     one, two = f"{SERIAL};{BOARD}", f"{OTHER};{BOARD}"
     whole: Power = (48.0, 150.0, ())
     assert power_of_each(one, one, two, one) == [whole, NOWHERE, whole, NOWHERE]
@@ -161,9 +161,9 @@ def test_the_power_of_a_card_is_told_once() -> None:
     assert power_of_each(old, old) == [(48.0, 75.0, ()), NOWHERE]
 
 
-def test_the_power_of_a_card_stands_at_the_first_chip_that_tells_it() -> None:
-    told = power_of_each(f"Status:Error;{SERIAL}", f"{SERIAL};{BOARD}")
-    assert told == [
+def test_the_power_of_a_card_stands_at_the_first_chip_that_reports_it() -> None:
+    rows = power_of_each(f"Status:Error;{SERIAL}", f"{SERIAL};{BOARD}")
+    assert rows == [
         (None, None, ("the power of the card is reported once, at qaic1",)),
         (48.0, 150.0, ()),
     ]
@@ -179,7 +179,7 @@ def test_no_power_is_not_known_and_says_nothing_of_others() -> None:
 
 
 def test_no_status_is_no_health() -> None:
-    out = told_of("\tStatus:")
+    out = collected_from("\tStatus:")
     assert out.values == {}
     assert out.absent[("reported_status_info",)] is Absence.UNSUPPORTED
 

@@ -38,25 +38,27 @@ def lay_out_bus(root: Path, buses: list[str]) -> None:
 
 def document(name: str) -> dict[str, object]:
     """A composed document."""
-    told: dict[str, object] = msgspec.json.decode((DOCUMENTS / f"{name}.json").read_bytes())
-    return told
+    document_read: dict[str, object] = msgspec.json.decode(
+        (DOCUMENTS / f"{name}.json").read_bytes()
+    )
+    return document_read
 
 
 @contextlib.contextmanager
 def stage(folder: Path, name: str) -> Iterator[Stage]:
     """The machine of a document; its last NPU can fall off the bus."""
-    told = document(name)
-    npus = told["devices"]
+    listing = document(name)
+    npus = listing["devices"]
     assert isinstance(npus, list)
     lay_out_bus(folder, [npu["pci"]["bus_id"] for npu in npus])
-    (folder / "rbln.json").write_text(json.dumps(told))
+    (folder / "rbln.json").write_text(json.dumps(listing))
     write_program(folder)
     staged = Stage(RebellionsBackend, folder)
 
     def remove(device: Device) -> None:
         shutil.rmtree(folder / "sys/bus/pci/devices" / str(device.pci_bus_id))
         left = [npu for npu in npus if npu["pci"]["bus_id"] != device.pci_bus_id]
-        (folder / "rbln.json").write_text(json.dumps({**told, "devices": left}))
+        (folder / "rbln.json").write_text(json.dumps({**listing, "devices": left}))
         staged.clock.advance(10)
 
     staged.remove = remove

@@ -29,12 +29,12 @@ UUID = "5ca1ab1e-0000-4000-8000-00000000000"
 
 def info(number: int, floats: Mapping[str, float], *, failed: bool = False) -> bytes:
     """A DeviceInfo; floats by name, as the interface has them."""
-    places = {"total_mem": 3, "used_mem": 4, "temperature": 5, "watt": 6, "utilization": 9}
-    told = wire.field(1, f"rbln{number}") + wire.field(2, f"{UUID}{number}")
+    numbers = {"total_mem": 3, "used_mem": 4, "temperature": 5, "watt": 6, "utilization": 9}
+    message = wire.field(1, f"rbln{number}") + wire.field(2, f"{UUID}{number}")
     for name, value in floats.items():
-        told += wire.number(places[name] * 8 + 5) + struct.pack("<f", value)
-    told += wire.field(7, "1.4.2") + wire.field(8, "1.4.50")
-    return told + (wire.field(10, 1) if failed else b"")
+        message += wire.number(numbers[name] * 8 + 5) + struct.pack("<f", value)
+    message += wire.field(7, "1.4.2") + wire.field(8, "1.4.50")
+    return message + (wire.field(10, 1) if failed else b"")
 
 
 class Daemon:
@@ -130,8 +130,8 @@ def read(served: Daemon, root: Path, *messages: bytes) -> dict[str, object]:
 def test_units_of_newer_daemons(
     served: Daemon, tmp_path: Path, floats: dict[str, float], celsius: float, watts: float
 ) -> None:
-    told = read(served, tmp_path, info(0, floats))
-    assert (told["temperature"], told["card_power"]) == (celsius, watts)
+    card = read(served, tmp_path, info(0, floats))
+    assert (card["temperature"], card["card_power"]) == (celsius, watts)
 
 
 def test_without_a_daemon_it_says_what_to_install(tmp_path: Path, served: Daemon) -> None:
@@ -153,10 +153,10 @@ def test_what_is_no_answer_is_an_error(served: Daemon, tmp_path: Path) -> None:
 def test_no_damaged_message_escapes(noise: bytes) -> None:
     for octets in (noise, info(0, WELL)[: len(noise)], info(0, WELL) + noise):
         try:
-            told = daemon.fields_of(octets)
+            fields = daemon.fields_of(octets)
         except SourceError:
             continue
-        assert set(told) >= {"device", "temperature", "memory"}
+        assert set(fields) >= {"device", "temperature", "memory"}
 
 
 @pytest.mark.oracle
@@ -165,8 +165,8 @@ def test_the_published_interface() -> None:
     assert "package rblnservices;" in text
     assert "rpc getTotalInfo(Empty) returns (stream DeviceInfo) {}" in text
     body = re.sub(r"//[^\n]*", "", text).partition("message DeviceInfo {")[2].partition("}")[0]
-    told = {name: (kind, int(at)) for kind, name, at in re.findall(r"(\w+) (\w+) = (\d+);", body)}
-    assert told == {
+    fields = {name: (kind, int(at)) for kind, name, at in re.findall(r"(\w+) (\w+) = (\d+);", body)}
+    assert fields == {
         "name": ("string", 1),
         "uuid": ("string", 2),
         "total_mem": ("float", 3),

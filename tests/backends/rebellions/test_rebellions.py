@@ -41,12 +41,12 @@ def opened(folder: Path, name: str) -> Iterator[tuple[Stage, RebellionsBackend]]
         backend.close()
 
 
-def told(name: str) -> ToolOutput:
+def output_of(name: str) -> ToolOutput:
     return parse((DOCUMENTS / f"{name}.json").read_bytes())
 
 
 def reading(name: str, at: int) -> Reading:
-    return read("d", told(name).npus[at])
+    return read("d", output_of(name).npus[at])
 
 
 def test_who_a_card_is(tmp_path: Path) -> None:
@@ -109,11 +109,11 @@ def test_contexts_of_a_process_are_one_process(tmp_path: Path) -> None:
 
 
 def test_processes_of_an_older_driver() -> None:
-    (entry,) = told("sdk1").contexts or ()
+    (entry,) = output_of("sdk1").contexts or ()
     assert (entry.in_group, entry.pid, entry.command) == (0, 4711, "python")
 
 
-def test_npus_of_several_groups_are_told_apart(tmp_path: Path) -> None:
+def test_npus_of_several_groups_are_distinguished(tmp_path: Path) -> None:
     """`npu` counts within a group: five NPUs, of which three are number 0."""
     with opened(tmp_path, "atom-plus-groups") as (staged, backend):
         polled = Poll(staged.clock)(backend)
@@ -126,21 +126,23 @@ def test_npus_of_several_groups_are_told_apart(tmp_path: Path) -> None:
     ]
     assert len({d.id for d in identities(polled)}) == 5
     values = [one.readings[0].values for one in polled]
-    assert [told["power_watts",] for told in values] == pytest.approx(
+    assert [values_of["power_watts",] for values_of in values] == pytest.approx(
         [17.2505, 17.0, 39.12025, 38.444, 17.811]
     )
-    assert [told["utilization_ratio",] for told in values] == pytest.approx(
+    assert [values_of["utilization_ratio",] for values_of in values] == pytest.approx(
         [0.0, 0.0, 0.615, 0.609, 0.0]
     )
     assert_all_believed(identities(polled), readings(polled))
 
 
 def processes_by_name(polled: list[Polled]) -> dict[str, object]:
-    told: dict[str, object] = {}
+    by_name: dict[str, object] = {}
     for one in polled:
         processes = one.readings[0].processes
-        told[one.identity[0].name] = processes and [(p.pid, p.gpu_memory_bytes) for p in processes]
-    return told
+        by_name[one.identity[0].name] = processes and [
+            (p.pid, p.gpu_memory_bytes) for p in processes
+        ]
+    return by_name
 
 
 def test_a_context_stands_where_it_can_only_be(tmp_path: Path) -> None:
@@ -170,9 +172,9 @@ def test_open_device_nodes_decide_where_a_context_is(tmp_path: Path) -> None:
             for number in numbers:
                 (folder / str(10 + number)).symlink_to(f"/dev/rbln{number}")
         polled = Poll(staged.clock)(backend)
-    told = processes_by_name(polled)
-    assert told["rbln0"] == [(5101, 96 << 20)]
-    assert told["rbln2"] == [(5202, 4 * GIB + (64 << 20))]
+    by_name = processes_by_name(polled)
+    assert by_name["rbln0"] == [(5101, 96 << 20)]
+    assert by_name["rbln2"] == [(5202, 4 * GIB + (64 << 20))]
     assert all(one.readings[0].notes == () for one in polled)
 
 
@@ -181,8 +183,8 @@ def test_the_power_of_a_card_is_counted_once(tmp_path: Path) -> None:
     with opened(tmp_path, "atom-max-x2") as (staged, backend):
         polled = Poll(staged.clock)(backend)
     assert [device.name for device in identities(polled)] == [f"rbln{at}" for at in range(8)]
-    told = [one.readings[0].values.get(("power_watts",)) for one in polled]
-    assert told == [143.25, None, None, None, 88.125, None, None, None]
+    watts = [one.readings[0].values.get(("power_watts",)) for one in polled]
+    assert watts == [143.25, None, None, None, 88.125, None, None, None]
     other = polled[5].readings[0]
     assert other.absent["power_watts",] is Absence.UNSUPPORTED
     assert other.notes == ("the power of the card is reported once, at rbln4",)
@@ -215,7 +217,7 @@ def test_devices_that_give_one_number_are_all_there() -> None:
     ]
 
 
-def test_nobody_asked_for_processes(tmp_path: Path) -> None:
+def test_processes_were_not_requested(tmp_path: Path) -> None:
     with opened(tmp_path, "atom-x2") as (_, backend):
         (device,) = backend.identify(backend.discover()[0])
         (plain,) = backend.read(device, Request(processes=False))
@@ -274,7 +276,7 @@ def test_what_cannot_be_read_hides_nothing_else() -> None:
     assert not [series for series in odd.values if series[0] == "reported_health_info"]
 
 
-def test_a_card_without_uuid_goes_by_its_place(tmp_path: Path) -> None:
+def test_a_card_without_uuid_goes_by_its_slot(tmp_path: Path) -> None:
     with opened(tmp_path, "rebel-bad-day") as (_, backend):
         (device,) = backend.identify(backend.discover()[2])
     assert (device.id, device.uuid) == ("rebellions:0000:85:00.0", None)
@@ -348,7 +350,7 @@ def test_virtual_functions_that_the_command_does_not_list_are_no_cards(tmp_path:
         assert [device.pci_bus_id for device in backend.discover()] == ["0000:51:00.0"]
 
 
-def test_without_any_card_of_its_own_a_container_is_told_so(tmp_path: Path) -> None:
+def test_a_container_without_any_card_of_its_own_is_reported_as_such(tmp_path: Path) -> None:
     with stage(tmp_path, "sdk1") as staged:
         bind(tmp_path, "0000:51:00.0", "rebellions")
         write_program(tmp_path, "echo 'No devices found' >&2; exit 1")
@@ -392,7 +394,7 @@ def test_a_wrong_pace_is_refused(tmp_path: Path, pace: object) -> None:
         staged.backend(options={"pace_s": pace}).open()
 
 
-def test_complaints_of_the_command_are_told(tmp_path: Path) -> None:
+def test_complaints_of_the_command_are_reported(tmp_path: Path) -> None:
     with stage(tmp_path, "sdk1") as staged:
         write_program(tmp_path, "echo 'No devices found' >&2; exit 1")
         backend = staged.backend()
@@ -451,18 +453,18 @@ GROUPED_TABLE = """
 
 
 def test_a_table_with_rules_between_groups_and_with_contexts() -> None:
-    told = parse_table(GROUPED_TABLE.encode())
-    assert [(npu.number, npu.pci_bus_id) for npu in told.npus] == [
+    table = parse_table(GROUPED_TABLE.encode())
+    assert [(npu.number, npu.pci_bus_id) for npu in table.npus] == [
         (0, "0000:03:00.0"),
         (1, "0000:04:00.0"),
     ]
-    assert told.driver_version == "3.5.1"
-    busy = read("d", told.npus[1], told.npus).values
+    assert table.driver_version == "3.5.1"
+    busy = read("d", table.npus[1], table.npus).values
     assert busy["power_watts",] == 310.5
     assert busy["memory_used_bytes",] == round(10.5 * GIB)
-    (entry,) = told.contexts or ()
+    (entry,) = table.contexts or ()
     assert (entry.pid, entry.command, entry.memory) == (6401, "python3", "10.5GiB")
-    mine = contexts_of(told.npus[1], told.npus, [entry], lambda pid: frozenset())
+    mine = contexts_of(table.npus[1], table.npus, [entry], lambda pid: frozenset())
     assert mine.entries == (entry,), "the other one has nothing in use"
 
 
@@ -480,9 +482,9 @@ CARDS_OF_FOUR = """
 
 
 def test_a_card_of_several_npus_has_its_name_once() -> None:
-    told = parse_table(CARDS_OF_FOUR.encode())
-    assert [npu.text("name") for npu in told.npus] == ["RBLN-CA25", "RBLN-CA25", None]
-    first, second = (read("d", npu, told.npus) for npu in told.npus[:2])
+    table = parse_table(CARDS_OF_FOUR.encode())
+    assert [npu.text("name") for npu in table.npus] == ["RBLN-CA25", "RBLN-CA25", None]
+    first, second = (read("d", npu, table.npus) for npu in table.npus[:2])
     assert first.values["power_watts",] == 47.0
     assert second.values["temperature_celsius", "gpu"] == 44.0
     assert second.absent["power_watts",] is Absence.UNSUPPORTED
@@ -532,15 +534,15 @@ _DEVICE = st.dictionaries(st.sampled_from((*_KEYS, "util", "bus_id", "link_speed
 
 @given(st.lists(_DEVICE | _ANY, max_size=3), _ANY)
 def test_damaged_documents_raise_nothing_untyped(devices: list[object], contexts: object) -> None:
-    told = parse(_json({"devices": devices, "contexts": contexts}))
-    assert len({npu.number for npu in told.npus}) == len(told.npus)
-    for npu in told.npus:
-        read("d", npu, told.npus)
-        contexts_of(npu, told.npus, told.contexts or (), lambda pid: frozenset())
+    output = parse(_json({"devices": devices, "contexts": contexts}))
+    assert len({npu.number for npu in output.npus}) == len(output.npus)
+    for npu in output.npus:
+        read("d", npu, output.npus)
+        contexts_of(npu, output.npus, output.contexts or (), lambda pid: frozenset())
 
 
-def _json(told: object) -> bytes:
-    return msgspec.json.encode(told)
+def _json(content: object) -> bytes:
+    return msgspec.json.encode(content)
 
 
 @given(st.integers(0, 3000))
@@ -552,9 +554,9 @@ def test_a_document_that_was_cut_is_an_error_or_whole(length: int) -> None:
 
 @pytest.mark.oracle
 def test_recorded_json() -> None:
-    told = parse(sample("rebellions/cli/rbln_smi_j_trimmed.json").read_bytes())
-    (npu,) = told.npus
-    assert told.driver_version == "3.0.0"
+    output = parse(sample("rebellions/cli/rbln_smi_j_trimmed.json").read_bytes())
+    (npu,) = output.npus
+    assert output.driver_version == "3.0.0"
     assert (npu.number, npu.text("sid"), npu.pci_bus_id) == (0, "0000000022502229", "0000:83:00.0")
     assert npu.text("uuid") == "d86d3e84-f99d"
     assert read("d", npu).values == {}
@@ -569,13 +571,13 @@ def test_recorded_json() -> None:
     ],
 )
 def test_recorded_tables(file: str, temperature: float, used: int, state: int | None) -> None:
-    told = parse_table(sample(f"rebellions/cli/{file}").read_bytes())
-    assert told.driver_version is None
-    assert [(npu.number, npu.pci_bus_id) for npu in told.npus] == [
+    table = parse_table(sample(f"rebellions/cli/{file}").read_bytes())
+    assert table.driver_version is None
+    assert [(npu.number, npu.pci_bus_id) for npu in table.npus] == [
         (0, "0000:51:00.0"),
         (1, "0000:d8:00.0"),
     ]
-    values = read("d", told.npus[0]).values
+    values = read("d", table.npus[0]).values
     assert values["temperature_celsius", "gpu"] == temperature
     assert values["power_watts",] == pytest.approx(43.9)
     assert values["memory_used_bytes",] == used
@@ -587,7 +589,7 @@ def test_recorded_tables(file: str, temperature: float, used: int, state: int | 
 def test_a_context_with_more_memory_than_any_npu_has_in_use_is_undecided() -> None:
     """Both figures are of different moments: one that has just begun is on one of them all the same."""
     used = {"memory": {"used": "0", "total": "17179869184"}}
-    told = parse(
+    output = parse(
         _json(
             {
                 "devices": [{"npu": 0, "device": f"rbln{at}", **used} for at in (0, 1)],
@@ -595,6 +597,6 @@ def test_a_context_with_more_memory_than_any_npu_has_in_use_is_undecided() -> No
             }
         )
     )
-    for npu in told.npus:
-        mine = contexts_of(npu, told.npus, told.contexts or (), lambda pid: frozenset())
+    for npu in output.npus:
+        mine = contexts_of(npu, output.npus, output.contexts or (), lambda pid: frozenset())
         assert (mine.entries, mine.undecided) == ((), 1)

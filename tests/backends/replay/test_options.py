@@ -29,7 +29,7 @@ def test_wrong_options_are_named(options: dict[str, object], message: str) -> No
     assert caught.value.remedy
 
 
-def test_probe_tells_nothing_asked_for_from_a_missing_file(tmp_path: Path) -> None:
+def test_probe_distinguishes_no_file_from_a_missing_one(tmp_path: Path) -> None:
     nothing = ReplayBackend(Context()).probe()
     assert not nothing.present
     missing = ReplayBackend(Context(options={"file": str(tmp_path / "x")})).probe()

@@ -70,7 +70,7 @@ def ratio(backend: Backend) -> float:
     return first(backend).values[("utilization_ratio",)]
 
 
-def test_the_document_of_the_moment_is_shown(tmp_path: Path) -> None:
+def test_the_document_of_the_current_time_is_shown(tmp_path: Path) -> None:
     clock = ManualClock()
     backend = replay(write(tmp_path / "r", documents()), clock)
     assert ratio(backend) == 0.0
@@ -82,7 +82,7 @@ def test_the_document_of_the_moment_is_shown(tmp_path: Path) -> None:
     assert ratio(backend) == 0.2
 
 
-def test_speed_and_start_move_the_moment(tmp_path: Path) -> None:
+def test_speed_and_start_move_the_current_time(tmp_path: Path) -> None:
     clock = ManualClock()
     backend = replay(write(tmp_path / "r", documents()), clock, speed=2, start="2s")
     assert ratio(backend) == 0.1
@@ -90,7 +90,7 @@ def test_speed_and_start_move_the_moment(tmp_path: Path) -> None:
     assert ratio(backend) == 0.3
 
 
-def test_after_the_end_it_begins_again_and_counters_go_on(tmp_path: Path) -> None:
+def test_after_the_end_it_starts_again_and_counters_go_on(tmp_path: Path) -> None:
     clock = ManualClock()
     backend = replay(write(tmp_path / "r", documents()), clock)
     seen = []
@@ -347,7 +347,7 @@ def test_rotated_files_are_played_one_after_another(tmp_path: Path) -> None:
         assert seen == [0.0, 0.1, 0.2, 0.3]
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_reported(tmp_path: Path) -> None:
     with pytest.raises(BackendUnavailable, match="no recording") as caught:
         replay(tmp_path / "missing.zst")
     assert caught.value.reason == "file"

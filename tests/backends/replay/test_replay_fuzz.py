@@ -50,10 +50,10 @@ def play(path: Path) -> None:
 def test_cut_and_damaged_recordings(tmp_path: Path, content: bytes, data: st.DataObject) -> None:
     end = data.draw(st.integers(1, len(content)))
     broken = bytearray(content[:end])
-    for place, value in data.draw(
+    for position, value in data.draw(
         st.lists(st.tuples(st.integers(0, end - 1), st.integers(0, 255)), max_size=8)
     ):
-        broken[place] = value
+        broken[position] = value
     path = tmp_path / "r"
     path.write_bytes(broken)
     play(path)

@@ -322,7 +322,7 @@ def test_a_fault_of_opening_or_discovering_is_the_backend_s(tmp_path: Path) -> N
         stage.backend.discover()
 
 
-def test_opt_in_quantities_and_processes_only_when_asked(tmp_path: Path) -> None:
+def test_opt_in_quantities_and_processes_only_when_requested(tmp_path: Path) -> None:
     text = GROUP.replace("power_watts: 500", "power_watts: 500\n      voltage_volts: {core: 0.9}")
     stage = Stage(tmp_path, text)
     device = stage.backend.identify(stage.device())[0]
@@ -410,7 +410,7 @@ def test_one_run_names_every_mistake_from_the_top(tmp_path: Path) -> None:
     where = [
         line.split(": ")[1:3] for line in str(caught.value).replace(f"{path}:", ": ").splitlines()
     ]
-    assert [place for _, place in where] == [
+    assert [location for _, location in where] == [
         "devices[0].cuont",
         "devices[0].values.temperature_celsius.gpu",
         "devices[0].values.memory_size_bytes",
@@ -421,7 +421,7 @@ def test_one_run_names_every_mistake_from_the_top(tmp_path: Path) -> None:
     assert [int(line) for line, _ in where] == [6, 10, 11, 15, 15, 16]
 
 
-def test_what_depends_on_a_mistake_is_not_told_as_another(tmp_path: Path) -> None:
+def test_what_depends_on_a_mistake_is_not_reported_as_another(tmp_path: Path) -> None:
     path = tmp_path / "x.yaml"
     path.write_text(with_fault("{kind: lost, device: nvidia1}").replace("count: 2", "count: two"))
     with pytest.raises(BackendUnavailable) as caught:

@@ -19,8 +19,8 @@ FOLDER = FIXTURES / "tenstorrent"
 
 def tree(name: str) -> list[dict[str, Any]]:
     """The chips of a composed driver tree."""
-    told: list[dict[str, Any]] = msgspec.json.decode((FOLDER / f"{name}.json").read_bytes())
-    return told
+    chips: list[dict[str, Any]] = msgspec.json.decode((FOLDER / f"{name}.json").read_bytes())
+    return chips
 
 
 def lay_out(root: Path, number: int, chip: Mapping[str, Any]) -> None:
@@ -80,9 +80,9 @@ def stage(folder: Path, name: str) -> Iterator[Stage]:
 def stage_tool(folder: Path, file: str, device: str) -> Iterator[Stage]:
     """The machine of a snapshot, under a driver that shows no telemetry."""
     text = (FOLDER / file).read_text()
-    begin = text.index("{")
-    told = json.loads(text[begin:])
-    chips = [chip for chip in told["device_info"] if "telemetry" in chip]
+    start = text.index("{")
+    document = json.loads(text[start:])
+    chips = [chip for chip in document["device_info"] if "telemetry" in chip]
     buses = [chip["board_info"]["bus_id"] for chip in chips]
     for number, bus in enumerate(bus for bus in buses if bus != "N/A"):
         lay_out(folder, number, {"bus": bus, "device": device})
@@ -91,9 +91,9 @@ def stage_tool(folder: Path, file: str, device: str) -> Iterator[Stage]:
     staged = Stage(TenstorrentBackend, folder)
 
     def unlist(gone: Device) -> None:
-        place = gone.pci_bus_id or "N/A"
-        left = [chip for chip in chips if chip["board_info"]["bus_id"] != place]
-        (folder / "snapshot").write_text(json.dumps({**told, "device_info": left}))
+        address = gone.pci_bus_id or "N/A"
+        left = [chip for chip in chips if chip["board_info"]["bus_id"] != address]
+        (folder / "snapshot").write_text(json.dumps({**document, "device_info": left}))
 
     staged.remove = _remover(staged, unlist)
     yield staged

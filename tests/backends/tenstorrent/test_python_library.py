@@ -114,10 +114,10 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def chips(folder: Path, **told: object) -> None:
+def chips(folder: Path, **chips_read: object) -> None:
     """What the chips of these numbers say: `c0={...}`."""
     (folder / "chips.json").write_text(
-        json.dumps({name.removeprefix("c"): one for name, one in told.items()})
+        json.dumps({name.removeprefix("c"): one for name, one in chips_read.items()})
     )
 
 
@@ -140,7 +140,7 @@ def opened(staged: Stage, **options: object) -> Iterator[TenstorrentBackend]:
     backend.close()
 
 
-def test_chips_are_read_where_the_driver_tells_nothing_and_there_is_no_tt_smi(
+def test_chips_are_read_where_the_driver_reports_nothing_and_there_is_no_tt_smi(
     tmp_path: Path, library: Path
 ) -> None:
     chips(library, c0=WORMHOLE, c1=BLACKHOLE)
@@ -186,12 +186,12 @@ def test_chips_are_read_where_the_driver_tells_nothing_and_there_is_no_tt_smi(
     assert_all_believed(identities(polled), [first, second])
 
 
-def signs(**told: int) -> mapping.Signs:
-    registers = parse(json.dumps({"registers": {**BLACKHOLE, **told}}).encode(), 0)
+def signs(**changes: int) -> mapping.Signs:
+    registers = parse(json.dumps({"registers": {**BLACKHOLE, **changes}}).encode(), 0)
     return mapping.signs_of(chip_of(0, ChipAddress(0, BUSES[1], "blackhole"), registers), None)
 
 
-def test_health_is_told_as_through_tt_smi() -> None:
+def test_health_is_reported_as_through_tt_smi() -> None:
     assert signs() == mapping.Signs(None, dram_trained=True)
     assert signs(ddr_status=0x5556) == mapping.Signs(None, dram_trained=False)
     assert signs(therm_trip_count=2).thermal_trips == 2
@@ -200,7 +200,7 @@ def test_health_is_told_as_through_tt_smi() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "says"),
+    ("content", "says"),
     [
         ("gone", "Exception: Could not open chip on pci interface 0"),
         ("panics", "PanicException: called `Option::unwrap()` on a `None` value"),
@@ -208,9 +208,9 @@ def test_health_is_told_as_through_tt_smi() -> None:
     ],
 )
 def test_a_chip_that_fails_hides_no_other(
-    tmp_path: Path, library: Path, told: object, says: str
+    tmp_path: Path, library: Path, content: object, says: str
 ) -> None:
-    chips(library, c0=told, c1=BLACKHOLE)
+    chips(library, c0=content, c1=BLACKHOLE)
     staged = machine(tmp_path / "root", "0x401e", "0xb140")
     with opened(staged) as backend:
         failed, other = Poll(staged.clock)(backend)
@@ -231,10 +231,10 @@ def test_a_chip_that_hangs_costs_itself() -> None:
             raise DeviceTimeout("hangs", code="timeout")
         return {"vcore": number}
 
-    places = [ChipAddress(number, f"0000:{number:02x}:00.0", None) for number in range(20)]
-    told = snapshot(places, ask)
-    assert len(told.chips) == 19
-    assert {bus: error.absence for bus, error in told.failures.items()} == {
+    addresses = [ChipAddress(number, f"0000:{number:02x}:00.0", None) for number in range(20)]
+    result = snapshot(addresses, ask)
+    assert len(result.chips) == 19
+    assert {bus: error.absence for bus, error in result.failures.items()} == {
         "0000:01:00.0": Absence.TIMEOUT
     }
 
@@ -245,7 +245,9 @@ def test_a_process_that_dies_is_an_error(library: Path) -> None:
         registers_of(3)
 
 
-def test_no_chip_is_opened_where_the_driver_tells_something(tmp_path: Path, library: Path) -> None:
+def test_no_chip_is_opened_where_the_driver_reports_something(
+    tmp_path: Path, library: Path
+) -> None:
     (library / "pyluwen.py").write_text("raise SystemExit('was imported')\n")
     with stage(tmp_path / "root", "n150-x2") as staged, opened(staged) as backend:
         polled = Poll(staged.clock)(backend)
@@ -263,15 +265,15 @@ def test_tt_smi_goes_before_the_library(tmp_path: Path, library: Path) -> None:
     assert "tt-smi does not list" in str(one.error)
 
 
-def test_who_wants_the_library_gets_it_or_hears_that_it_is_not_there(
+def test_who_requests_the_library_gets_it_or_an_error(
     tmp_path: Path, library: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chips(library, c0=WORMHOLE, c1=WORMHOLE)
     with stage(tmp_path / "root", "n150-x2") as staged:
         write_program(staged.root, "exit 1")
         with opened(staged, source="pyluwen") as backend:
-            told = readings(Poll(staged.clock)(backend))
-        assert [one.sources["*"] for one in told] == ["pyluwen", "pyluwen"]
+            rows = readings(Poll(staged.clock)(backend))
+        assert [one.sources["*"] for one in rows] == ["pyluwen", "pyluwen"]
         monkeypatch.setattr(python_library, "NAME", "no_such_library")
         with pytest.raises(BackendUnavailable, match="pyluwen was not found") as raised:
             staged.backend(options={"source": "pyluwen"}).open()
@@ -321,8 +323,8 @@ junk = st.one_of(
 
 
 @given(st.dictionaries(st.sampled_from(sorted({**WORMHOLE, **BLACKHOLE})), junk))
-def test_nothing_that_is_told_is_raised_or_believed(told: dict[str, Any]) -> None:
-    registers = parse(json.dumps({"registers": told}).encode(), 0)
+def test_nothing_that_is_reported_is_raised_or_believed(fields: dict[str, Any]) -> None:
+    registers = parse(json.dumps({"registers": fields}).encode(), 0)
     for architecture in ("wormhole", "blackhole", None):
         chip = chip_of(0, ChipAddress(0, BUSES[0], architecture), registers)
         mapping.of_tool("d", chip).reading()
@@ -342,8 +344,8 @@ def test_recorded_registers_are_what_tt_smi_makes_of_them(file: str) -> None:
     for theirs in recorded:
         telemetry = {name.lower(): theirs.register(name) or 0 for name in theirs.registers}
         telemetry["board_id"] = int(str(theirs.serial), 16)
-        place = ChipAddress(0, str(theirs.pci_bus_id), mapping.architecture_of(theirs))
-        ours = chip_of(0, place, parse(json.dumps({"registers": telemetry}).encode(), 0))
+        address = ChipAddress(0, str(theirs.pci_bus_id), mapping.architecture_of(theirs))
+        ours = chip_of(0, address, parse(json.dumps({"registers": telemetry}).encode(), 0))
         assert str(theirs.board_type).partition(" ")[0] == ours.board_type
         values = mapping.of_tool("d", ours).values
         expected = {

@@ -43,7 +43,7 @@ def beat(root: Path, number: int, value: str) -> None:
     (root / f"sys/class/tenstorrent/tenstorrent!{number}/tt_heartbeat").write_text(value)
 
 
-def told(chip: Chip) -> Collected:
+def collected(chip: Chip) -> Collected:
     return mapping.of_tool("d", chip)
 
 
@@ -378,7 +378,7 @@ def test_a_chip_of_a_wormhole_galaxy_read_by_tt_smi() -> None:
     ).chips
     assert mapping.architecture_of(chip) == "wormhole"
     assert mapping.signs_of(chip, None).dram_trained is True
-    assert ("fan_speed_rpm", "0") not in told(chip).values
+    assert ("fan_speed_rpm", "0") not in collected(chip).values
 
 
 @pytest.mark.parametrize(
@@ -441,7 +441,7 @@ _PARTS = ("board_info", "telemetry", "firmwares", "limits", "smbus_telem")
 
 def look_at_all(snapshot: Snapshot) -> None:
     for chip in snapshot.chips:
-        out = told(chip)
+        out = collected(chip)
         mapping.record_health(out, mapping.signs_of(chip, None), Absence.UNSUPPORTED)
         assert registers.heartbeat(chip) is None or chip.registers
         assert chip.serial is None or len(chip.serial) == 16
@@ -478,8 +478,8 @@ def test_damaged_files_raise_nothing_untyped(tmp_path_factory: object, noise: by
 def a_chip(board: str, telem: Mapping[str, object], **parts: Mapping[str, object]) -> Chip:
     """The only one of a snapshot."""
     info = {"bus_id": "0000:01:00.0", "board_type": board, **parts.get("board_info", {})}
-    told = {"smbus_telem": telem, **parts, "board_info": info}
-    (chip,) = parse(json.dumps({"device_info": [told]}).encode()).chips
+    device = {"smbus_telem": telem, **parts, "board_info": info}
+    (chip,) = parse(json.dumps({"device_info": [device]}).encode()).chips
     return chip
 
 
@@ -501,7 +501,7 @@ def test_numbers_that_tt_smi_puts_for_registers_without_one_are_none() -> None:
         },
         limits={"tdp_limit": 0, "asic_fmax": 0, "thm_limit": 0},
     )
-    out = told(chip)
+    out = collected(chip)
     assert out.values == {}
     assert out.absent["power_watts",] is Absence.UNSUPPORTED
     assert out.absent["power_limit_watts", "enforced"] is Absence.UNSUPPORTED
@@ -515,7 +515,7 @@ def test_numbers_that_tt_smi_puts_for_registers_without_one_are_none() -> None:
 def test_a_register_less_costs_one_number() -> None:
     telem = {**_DEAD, "TDP": "0x27"}
     chip = a_chip("p150a", telem, telemetry={"power": " 39.0", "voltage": "10000.00"})
-    out = told(chip)
+    out = collected(chip)
     assert out.values == {("power_watts",): 39.0}
     assert out.absent["voltage_volts", "core"] is Absence.UNSUPPORTED
     assert not mapping.signs_of(chip, None).silent
@@ -528,7 +528,7 @@ def test_power_of_the_whole_board() -> None:
         telemetry={"board_power": " 96.0"},
         limits={"board_power_limit": "300"},
     )
-    values = told(chip).values
+    values = collected(chip).values
     assert values["power_component_watts", "board"] == 96.0
     assert values["power_component_limit_watts", "board", "enforced"] == 300.0
 
@@ -537,7 +537,7 @@ def test_registers_have_a_longer_name_in_the_first_releases_of_tt_smi() -> None:
     chip = a_chip(
         "n150", {"SMBUS_TX_AXICLK": "0x384", "SMBUS_TX_TDC": None, "SMBUS_TX_TDP": "0x13"}
     )
-    assert told(chip).values["clock_hertz", "fabric"] == 900e6
+    assert collected(chip).values["clock_hertz", "fabric"] == 900e6
     assert (chip.register("TDP"), chip.register("TDC")) == (19, None)
     old = json.dumps({"host_info": {"Driver": "TTKMD 1.27.1"}, "device_info": []})
     assert parse(old.encode()).driver_version == "1.27.1"
@@ -545,11 +545,11 @@ def test_registers_have_a_longer_name_in_the_first_releases_of_tt_smi() -> None:
 
 def test_sensors_of_the_board() -> None:
     wormhole = a_chip("n150", {"BOARD_TEMPERATURE": "0x323433", "VREG_TEMPERATURE": "0x2d"})
-    assert told(wormhole).values["temperature_celsius", "inlet"] == 50
-    assert told(wormhole).values["temperature_celsius", "vr"] == 45
-    assert ("temperature_celsius", "inlet") not in told(a_chip("n150", {})).values
+    assert collected(wormhole).values["temperature_celsius", "inlet"] == 50
+    assert collected(wormhole).values["temperature_celsius", "vr"] == 45
+    assert ("temperature_celsius", "inlet") not in collected(a_chip("n150", {})).values
     blackhole = a_chip("p150a", {"BOARD_TEMPERATURE": "0x323433", "VREG_TEMPERATURE": "0x0"})
-    assert told(blackhole).values == {}
+    assert collected(blackhole).values == {}
 
 
 @pytest.mark.parametrize(
@@ -579,7 +579,7 @@ def test_whether_the_memory_works(
 
 
 def test_a_blackhole_without_the_register_of_its_shutdown() -> None:
-    values = told(a_chip("p150a", {"THM_LIMITS": "0x6e"}, limits={"thm_limit": "110"})).values
+    values = collected(a_chip("p150a", {"THM_LIMITS": "0x6e"}, limits={"thm_limit": "110"})).values
     assert values == {("temperature_limit_celsius", "gpu", "shutdown"): 110.0}
 
 
@@ -618,7 +618,7 @@ def test_recorded_n150() -> None:
     assert (chip.pci_bus_id, chip.board_type) == ("0000:01:00.0", "n150 L")
     assert (chip.serial, chip.asic_id) == ("0100018611902010", None)
     assert registers.heartbeat(chip) == 0x6B1943 + 0x42E0
-    assert told(chip).values == {
+    assert collected(chip).values == {
         ("temperature_celsius", "gpu"): 54.3,
         ("temperature_celsius", "inlet"): 50,
         ("temperature_limit_celsius", "gpu", "slowdown"): 75.0,
@@ -642,8 +642,8 @@ def test_recorded_n300_boards() -> None:
     file = sample("tenstorrent/tt_smi_json/dstack_valid_multiple_devices.json")
     snapshot = parse(file.read_bytes())
     assert snapshot.driver_version == "1.34"
-    places = [(chip.pci_bus_id, chip.at, chip.board_type) for chip in snapshot.chips]
-    assert places == [
+    positions = [(chip.pci_bus_id, chip.at, chip.board_type) for chip in snapshot.chips]
+    assert positions == [
         ("0000:c1:00.0", 0, "n300 L"),
         ("0000:01:00.0", 1, "n300 L"),
         ("0000:02:00.0", 2, "n300 L"),
@@ -655,10 +655,10 @@ def test_recorded_n300_boards() -> None:
     ]
     serials = ["010001451172208f", "0100014511722053", "010001451172209c", "0100014511722058"]
     assert [chip.serial for chip in snapshot.chips] == serials * 2
-    edited = told(snapshot.chips[1])
+    edited = collected(snapshot.chips[1])
     assert edited.absent["temperature_celsius", "gpu"] is Absence.UNSUPPORTED
     assert edited.absent["power_watts",] is Absence.UNSUPPORTED
-    remote = told(snapshot.chips[4])
+    remote = collected(snapshot.chips[4])
     assert remote.absent["pcie_link_generation", "current"] is Absence.UNSUPPORTED
 
 
@@ -673,7 +673,7 @@ def test_recorded_blackhole_galaxy() -> None:
     assert (first.asic_id, first.pci_bus_id) == ("30da68d3319cdf5f", "0000:01:00.0")
     assert (last.asic_id, last.pci_bus_id) == ("1092e6d0dbd47817", "0000:c8:00.0")
     assert registers.heartbeat(first) == 0x62DF9
-    assert told(first).values == {
+    assert collected(first).values == {
         ("temperature_celsius", "gpu"): 45.4,
         ("temperature_celsius", "memory"): 56.0,
         ("temperature_limit_celsius", "gpu", "slowdown"): 90.0,
@@ -689,8 +689,8 @@ def test_recorded_blackhole_galaxy() -> None:
         ("pcie_link_generation", "current"): 4,
         ("pcie_link_width_lanes", "current"): 1,
     }
-    assert told(last).values["power_watts",] == 36.0
-    assert told(last).values["temperature_celsius", "gpu"] == 39.9
+    assert collected(last).values["power_watts",] == 36.0
+    assert collected(last).values["temperature_celsius", "gpu"] == 39.9
     assert mapping.signs_of(first, None) == mapping.Signs(None, True, thermal_trips=0)
 
 
@@ -704,8 +704,8 @@ def test_a_recorded_stuck_ethernet_core() -> None:
     registers = {"ASIC_ID_HIGH": hex(number >> 32), "ASIC_ID_LOW": hex(number & 0xFFFFFFFF)}
     other = {**registers, "ASIC_ID_LOW": "0x1"}
     chips = [
-        {"board_info": {"bus_id": f"0000:0{at}:00.0"}, "smbus_telem": told}
-        for at, told in enumerate((registers, other))
+        {"board_info": {"bus_id": f"0000:0{at}:00.0"}, "smbus_telem": telemetry}
+        for at, telemetry in enumerate((registers, other))
     ]
     both = parse(log + b"\n" + msgspec.json.encode({"device_info": chips}))
     assert [chip.ethernet_stuck for chip in both.chips] == [True, False]

@@ -67,7 +67,7 @@ PPU 0: PPU-ZW810E (UUID: GPU-5ca1ab1e-0810-0208-0000-000000000000)
 PPU 1: PPU-ZW810E (UUID: GPU-5ca1ab1e-0810-0208-0000-000000000001)
     MIG g0.c0.i0, Device 5 (UUID: MIG-5ca1ab1e-04cc-574b-af7b-cb2e30712105)
 """
-_TOLD = {
+_ANSWERS = {
     "zw810e-x2": {"icn.states": STATES, "icn.errors": ERRORS, "icn.traffic": TRAFFIC},
     "zw810e-x12": {"ppu.list": LISTED},
 }
@@ -78,7 +78,7 @@ BUSES = {
 }
 
 
-def asked(root: Path) -> list[str]:
+def arguments_used(root: Path) -> list[str]:
     """With which arguments the command was run."""
     return (root / "asked").read_text().splitlines()
 
@@ -93,7 +93,7 @@ def staged(folder: Path, name: str) -> Iterator[Stage]:
         source = DOCUMENTS / f"{name}.{suffix}"
         if source.exists():
             shutil.copy(source, folder / f"ppu.{suffix}")
-    for file, text in _TOLD.get(name, {}).items():
+    for file, text in _ANSWERS.get(name, {}).items():
         (folder / file).write_text(text)
     write_program(folder)
     stage = Stage(TheadBackend, folder)
@@ -124,7 +124,7 @@ def _machine(name: str, **traits: bool) -> FixtureMachine:
 
 MACHINES = (
     _machine("zw810e-x2", healthy=True, removable=True),
-    _machine("zw810e-x12", healthy=True, tells_of_a_fault=True),
+    _machine("zw810e-x12", healthy=True, reports_fault=True),
     _machine("zw810e-bad-day", healthy=False, removable=True),
     THEAD.machine("without-answer", _without_answer, healthy=False),
 )

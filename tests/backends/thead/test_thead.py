@@ -23,7 +23,7 @@ from backends.thead.machines import (
     ERRORS,
     STATES,
     TRAFFIC,
-    asked,
+    arguments_used,
     staged,
 )
 from support.machines.polling import Poll, assert_all_believed, identities, readings
@@ -46,12 +46,12 @@ def opened(folder: Path, name: str) -> Iterator[tuple[Stage, TheadBackend]]:
         backend.close()
 
 
-def told(file: str) -> Listing:
+def listing_of(file: str) -> Listing:
     return PARSERS[file.rsplit(".", 1)[1]]((DOCUMENTS / file).read_bytes())
 
 
 def reading(file: str, at: int) -> Reading:
-    return VENDOR.reading(DEVICE, told(file).gpus[at])
+    return VENDOR.reading(DEVICE, listing_of(file).gpus[at])
 
 
 def of_lines(*lines: str) -> Reading:
@@ -144,14 +144,14 @@ def test_memory_that_could_not_be_repaired() -> None:
     assert values["throttle_active", "thermal_hardware"] == 1
 
 
-def test_a_ppu_that_asks_for_a_reset() -> None:
+def test_a_ppu_that_needs_a_reset() -> None:
     values = reading("zw810e-bad-day.query", 1).values
     assert values["recovery_action_info", "gpu_reset"] == 1
     assert values["reset_required",] == 1
 
 
 @pytest.mark.parametrize(
-    ("lines", "asked", "action"),
+    ("lines", "reset", "action"),
     [
         (("PPU Recovery Action : Reboot",), 1, "node_reboot"),
         (("PPU Recovery Action : Drain and Reset",), 1, "drain_and_reset"),
@@ -161,11 +161,11 @@ def test_a_ppu_that_asks_for_a_reset() -> None:
         (("PPU Recovery Action : N/A",), None, None),
     ],
 )
-def test_what_the_driver_asks_for(
-    lines: tuple[str, ...], asked: int | None, action: str | None
+def test_what_the_driver_requests(
+    lines: tuple[str, ...], reset: int | None, action: str | None
 ) -> None:
     found = of_lines(*lines)
-    assert found.values.get(("reset_required",)) == asked
+    assert found.values.get(("reset_required",)) == reset
     assert found.values.get(("recovery_action_info", action or "")) == (1 if action else None)
 
 
@@ -243,7 +243,7 @@ def test_an_instance_is_a_partition_of_its_ppu(tmp_path: Path) -> None:
     assert all(len(one.identity) == 1 for one in polled if one is not polled[1])
 
 
-def test_an_instance_goes_by_its_place_where_uuids_are_not_told(tmp_path: Path) -> None:
+def test_an_instance_goes_by_its_slot_where_uuids_are_not_reported(tmp_path: Path) -> None:
     with staged(tmp_path, "zw810e-x12") as machine:
         (tmp_path / "ppu.list").unlink()
         backend = machine.backend()
@@ -253,7 +253,7 @@ def test_an_instance_goes_by_its_place_where_uuids_are_not_told(tmp_path: Path) 
         Poll(machine.clock)(backend)
         backend.close()
     assert polled[1].identity[1].id == "thead:0001:11:00.0/gi0/ci0"
-    assert asked(tmp_path).count("-L") == 1, "as long as the instances are the same"
+    assert arguments_used(tmp_path).count("-L") == 1, "as long as the instances are the same"
 
 
 def test_the_table_of_instances_as_the_manual_has_it() -> None:
@@ -318,12 +318,16 @@ def test_links_of_a_ppu(tmp_path: Path) -> None:
     assert ("interconnect_bytes_total", "icn", "transmit") not in second.values
 
 
-def test_a_release_without_links_is_not_asked_for_them_again(tmp_path: Path) -> None:
+def test_a_release_without_links_is_not_queried_for_them_again(tmp_path: Path) -> None:
     with opened(tmp_path, "zw810e-bad-day") as (machine, backend):
         for _ in range(4):
             polled = Poll(machine.clock)(backend)
             machine.clock.advance(10.0)
-    assert [line for line in asked(tmp_path) if "icn" in line] == ["icn -s", "icn -e", "icn -gt r"]
+    assert [line for line in arguments_used(tmp_path) if "icn" in line] == [
+        "icn -s",
+        "icn -e",
+        "icn -gt r",
+    ]
     absent = polled[0].readings[0].absent
     assert absent["interconnect_links",] is Absence.UNSUPPORTED
     assert absent["interconnect_errors_total",] is Absence.UNSUPPORTED

@@ -45,7 +45,7 @@ def shown(root: Path, port: int, device: str = "0x006f", chips: int = 2) -> list
     return read
 
 
-def test_a_workload_tells_memory_and_load(tmp_path: Path) -> None:
+def test_a_workload_reports_memory_and_load(tmp_path: Path) -> None:
     with libtpu(METRICS) as server:
         first, second = shown(tmp_path, server.port)
     assert first.values["memory_size_bytes",] == 32 * GIB
@@ -81,11 +81,11 @@ def test_bandwidth_of_the_memory(tmp_path: Path) -> None:
     assert first.absent["memory_bandwidth_utilization_ratio",] is Absence.UNSUPPORTED
 
 
-def test_bandwidth_is_asked_for_beside_the_command(tmp_path: Path) -> None:
+def test_bandwidth_is_requested_beside_the_command(tmp_path: Path) -> None:
     write_program(tmp_path)
     (tmp_path / "tpu.txt").write_bytes((DOCUMENTS / "v5e-x4.txt").read_bytes())
-    told_ = response(BANDWIDTH, *(point(at, 25.0 * at) for at in range(4)))
-    with libtpu({BANDWIDTH: told_}) as server:
+    counts = response(BANDWIDTH, *(point(at, 25.0 * at) for at in range(4)))
+    with libtpu({BANDWIDTH: counts}) as server:
         read = shown(tmp_path, server.port, "0x0063", 4)
     shares = [reading.values["memory_bandwidth_utilization_ratio",] for reading in read]
     assert shares == [0.0, 0.25, 0.5, 0.75]
@@ -114,7 +114,7 @@ def test_memory_without_its_size(tmp_path: Path) -> None:
     assert first.absent["memory_size_bytes",] is Absence.UNSUPPORTED
 
 
-def test_where_the_command_has_nothing_the_runtime_is_asked(tmp_path: Path) -> None:
+def test_where_the_command_has_nothing_the_runtime_is_queried(tmp_path: Path) -> None:
     write_program(tmp_path)
     (tmp_path / "tpu.txt").write_bytes((DOCUMENTS / "v6e-idle.txt").read_bytes())
     with libtpu(METRICS) as server:
@@ -123,7 +123,7 @@ def test_where_the_command_has_nothing_the_runtime_is_asked(tmp_path: Path) -> N
     assert first.processes == (), "of the command"
 
 
-def test_where_the_command_fails_the_runtime_is_asked(tmp_path: Path) -> None:
+def test_where_the_command_fails_the_runtime_is_queried(tmp_path: Path) -> None:
     write_program(tmp_path, "exit 1")
     with libtpu(METRICS) as server:
         first, _ = shown(tmp_path, server.port)

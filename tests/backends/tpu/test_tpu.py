@@ -48,7 +48,7 @@ def of_chip(text: bytes, number: int, count: int, generation: Generation | None 
     return read("tpu:x", chip, count, parse(text))
 
 
-def told(name: str, number: int) -> Reading:
+def reading_of(name: str, number: int) -> Reading:
     return of_chip((DOCUMENTS / f"{name}.txt").read_bytes(), number, 4)
 
 
@@ -90,7 +90,7 @@ def test_a_chip_of_two_devices_has_the_memory_of_both(tmp_path: Path) -> None:
     assert readings(polled)[3].processes == ()
 
 
-def test_without_a_workload_nothing_is_told_and_it_says_so(tmp_path: Path) -> None:
+def test_without_a_workload_nothing_is_reported_and_it_says_so(tmp_path: Path) -> None:
     with opened(tmp_path, "v6e-idle") as (machine, backend):
         polled = Poll(machine.clock)(backend)
     for one in polled:
@@ -123,7 +123,7 @@ def test_a_port_that_is_none(tmp_path: Path, port: object) -> None:
 
 
 def test_what_cannot_be_true_hides_nothing_else() -> None:
-    without_memory, too_much, words, last = (told("v6e-bad-day", at) for at in range(4))
+    without_memory, too_much, words, last = (reading_of("v6e-bad-day", at) for at in range(4))
     assert without_memory.absent["memory_used_bytes",] is Absence.UNSUPPORTED
     assert without_memory.values["utilization_ratio",] == 0.99
     assert too_much.absent["memory_used_bytes",] is Absence.ERROR
@@ -135,7 +135,7 @@ def test_what_cannot_be_true_hides_nothing_else() -> None:
     assert last.absent["core_utilization_ratio",] is Absence.UNSUPPORTED, "three rows of four chips"
 
 
-def test_a_size_of_nothing_is_not_yet_told() -> None:
+def test_a_size_of_nothing_is_not_yet_reported() -> None:
     table = b"| Chip | HBM Usage (GiB) | Duty cycle |\n| 0 | 0.00 GiB / 0.00 GiB | 0.00% |\n"
     reading = of_chip(table, 0, 1)
     assert reading.absent["memory_size_bytes",] is Absence.UNSUPPORTED
@@ -229,10 +229,10 @@ def test_chips_of_another_container_are_not_ours(tmp_path: Path) -> None:
         backend.open()
         polled = Poll(machine.clock)(backend)
         backend.close()
-    told = {one.found.pci_bus_id: (one.found.index, one.error) for one in polled}
-    assert [told[f"0000:00:0{at}.0"][0] for at in (5, 7, 4, 6)] == [0, 1, 2, 3]
-    assert isinstance(told["0000:00:04.0"][1], DevicePermission)
-    assert isinstance(told["0000:00:06.0"][1], DevicePermission)
+    rows = {one.found.pci_bus_id: (one.found.index, one.error) for one in polled}
+    assert [rows[f"0000:00:0{at}.0"][0] for at in (5, 7, 4, 6)] == [0, 1, 2, 3]
+    assert isinstance(rows["0000:00:04.0"][1], DevicePermission)
+    assert isinstance(rows["0000:00:06.0"][1], DevicePermission)
     assert [one.readings[0].values["utilization_ratio",] for one in polled[:2]] == [0.1, 0.2]
 
 
@@ -246,7 +246,7 @@ def test_a_chip_that_has_left_the_bus_is_lost(tmp_path: Path) -> None:
         assert backend.read(devices[0], Request())
 
 
-def test_a_command_that_complains_is_told(tmp_path: Path) -> None:
+def test_a_command_that_complains_is_reported(tmp_path: Path) -> None:
     with opened(tmp_path, "v5e-x4") as (machine, backend):
         device = backend.discover()[0]
         write_program(tmp_path, "echo 'No TPU chips found' >&2; exit 1")
@@ -274,7 +274,7 @@ def test_functions_that_are_no_chips(tmp_path: Path) -> None:
     assert TpuBackend(Context(root=tmp_path)).probe().present
 
 
-def test_nobody_asked_for_processes(tmp_path: Path) -> None:
+def test_processes_were_not_requested(tmp_path: Path) -> None:
     with opened(tmp_path, "v5e-x4") as (_, backend):
         (reading,) = backend.read(backend.discover()[0], Request(processes=False))
     assert reading.absent["processes",] is Absence.NOT_COLLECTED
@@ -333,10 +333,10 @@ def numbers(text: str, count: int = 4) -> set[tuple[tuple[str, ...], Number]]:
 @given(st.data())
 def test_damaged_output_raises_nothing_else(data: st.DataObject) -> None:
     text = WHOLE[data.draw(st.sampled_from(sorted(WHOLE)))]
-    begin = data.draw(st.integers(0, len(text)))
-    end = data.draw(st.integers(begin, len(text)))
+    start = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(start, len(text)))
     other = data.draw(st.text(max_size=20))
-    numbers(text[:begin] + other + text[end:])
+    numbers(text[:start] + other + text[end:])
 
 
 @settings(max_examples=100)

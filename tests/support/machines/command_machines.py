@@ -79,7 +79,7 @@ class VendorMachines(NamedTuple):
         *,
         healthy: bool,
         removable: bool = False,
-        tells_of_a_fault: bool = False,
+        reports_fault: bool = False,
     ) -> FixtureMachine:
         """A machine of the contract suite."""
         can = frozenset({"devices", "removable"} if removable else {"devices"})
@@ -89,5 +89,5 @@ class VendorMachines(NamedTuple):
             healthy,
             stage,
             can,
-            tells_of_a_fault=tells_of_a_fault,
+            reports_fault=reports_fault,
         )

@@ -50,7 +50,7 @@ class FixtureMachine(msgspec.Struct, frozen=True):
     # Names of files by which its devices are found at all; what is in all others may be damaged.
     finding: frozenset[str] = frozenset()
     # All of it can be read, and what is read says that something is wrong.
-    tells_of_a_fault: bool = False
+    reports_fault: bool = False
 
     @property
     def traits(self) -> frozenset[str]:
