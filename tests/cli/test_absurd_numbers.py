@@ -42,9 +42,9 @@ def test_they_are_null_with_a_reason_and_the_neighbours_stay(environment: dict[s
     assert absurd["clock_hertz"]["graphics"] is None
     assert absurd["absent"]["clock_hertz.graphics"] == "error"
     assert all(device["power_watts"] > 0 for device in others)
-    told = [error["message"] for error in document["errors"] if error["code"] == "implausible"]
+    messages = [error["message"] for error in document["errors"] if error["code"] == "implausible"]
     assert {error["device_id"] for error in document["errors"]} == {absurd["id"]}
-    assert any(text.startswith("power_watts: 4294967.295 is not believed") for text in told)
+    assert any(text.startswith("power_watts: 4294967.295 is not believed") for text in messages)
 
 
 def test_the_doctor_names_quantity_and_number(environment: dict[str, str]) -> None:

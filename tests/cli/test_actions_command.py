@@ -108,7 +108,7 @@ def test_an_action_of_somebody_else(ours: Path, capfd: pytest.CaptureFixture[str
     assert capfd.readouterr().out.startswith("ours: ok")
 
 
-def test_a_misspelled_ability_of_an_action_is_told(
+def test_a_misspelled_ability_of_an_action_is_reported(
     ours: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     ours.write_text(f"{CONTRACT}    def complaint(self): return ['never asked']\n")
@@ -149,14 +149,14 @@ def test_an_action_that_lacks_part_of_the_contract_is_refused(
 def test_a_step_is_tried_dry(file: Path, capfd: pytest.CaptureFixture[str]) -> None:
     words = ["actions", "try", "-c", str(file), "site", "quarantine", "n3"]
     assert invoke(words) == 0
-    seen, step, told = capfd.readouterr().out.splitlines()
+    seen, step, stdout = capfd.readouterr().out.splitlines()
     assert '"hold_state":"open"' in seen
     assert step.startswith('step: {"kind":"quarantine"')
-    assert '"status":"done","text":"would drain"' in told
+    assert '"status":"done","text":"would drain"' in stdout
     assert (file.parent / "ran").read_text() == "1\n"
 
 
-def test_what_is_so_already_is_said(file: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_what_is_so_already_is_printed(file: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert invoke(["actions", "try", "-c", str(file), "site", "release", "n3"]) == 0
     assert "achieved: " in capfd.readouterr().out
     assert not (file.parent / "ran").exists()

@@ -51,9 +51,9 @@ def test_one_sink(file: Path, capfd: pytest.CaptureFixture[str]) -> None:
 
 def test_all_of_which_one_fails(file: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert invoke(["alerts", "test", "-c", str(file)]) == 1
-    said = capfd.readouterr()
-    assert said.out == "good: delivered\n"
-    assert said.err == "accelwatch: bad: retry: answered 500\n"
+    printed = capfd.readouterr()
+    assert printed.out == "good: delivered\n"
+    assert printed.err == "accelwatch: bad: retry: answered 500\n"
     assert sorted(_Receiver.paths) == ["/hush", "/well"]
 
 
@@ -80,7 +80,7 @@ def test_an_agents_file_is_taken_too(file: Path, capfd: pytest.CaptureFixture[st
     assert capfd.readouterr().out == "good: delivered\n"
 
 
-def test_an_agents_file_with_a_mistake_is_told_as_such(file: Path) -> None:
+def test_an_agents_file_with_a_mistake_is_reported_as_such(file: Path) -> None:
     from accelwatch.base.errors import ConfigError
 
     agents = file.with_name("agent.yaml")

@@ -69,7 +69,7 @@ def test_lists_are_split() -> None:
     assert split_list(("a,b", " c ", "")) == ("a", "b", "c")
 
 
-def test_a_dashboard_begins_its_recording_again_without_an_interval() -> None:
+def test_a_dashboard_starts_its_recording_again_without_an_interval() -> None:
     words = ["dashboard", "--replay", "demo", "--loop"]
     assert normalised(words) == words
     assert normalised(["snapshot", "--loop"]) == ["snapshot", "--loop", "2s"]

@@ -66,15 +66,15 @@ def change(folder: Path, statement: str) -> None:
 
 
 def test_each_entry_is_a_line(folder: Path) -> None:
-    code, told, _ = run("list", folder)
-    lines = [line.split(maxsplit=3) for line in told.splitlines()]
+    code, text, _ = run("list", folder)
+    lines = [line.split(maxsplit=3) for line in text.splitlines()]
     assert code == 0
     assert [(line[0], line[2]) for line in lines] == [
         *((str(number), "engine") for number in range(1, 6)),
         *((str(number), "anna@192.0.2.7") for number in range(6, 9)),
     ]
-    told_of = [line[3].encode("ascii", "replace").decode() for line in lines]
-    assert told_of == [
+    names = [line[3].encode("ascii", "replace").decode() for line in lines]
+    assert names == [
         "rules 60 in force 0123456789ab",
         "incident i1 open critical n1 GPU ? is lost",
         "operation i1-1 n1 i1 started drain n1",
@@ -96,38 +96,38 @@ def test_each_entry_is_a_line(folder: Path) -> None:
         (("--most", "2"), [7, 8]),
     ],
 )
-def test_what_is_asked_for_is_shown(
+def test_what_is_requested_is_shown(
     folder: Path, words: tuple[str, ...], numbers: list[int]
 ) -> None:
-    code, told, _ = run("list", folder, "--json", *words)
-    entries = json.loads(told)["entries"]
+    code, text, _ = run("list", folder, "--json", *words)
+    entries = json.loads(text)["entries"]
     assert (code, [one["sequence"] for one in entries]) == (0, numbers)
 
 
 def test_a_document_has_what_was_written(folder: Path) -> None:
-    _, told, _ = run("list", folder, "--json", "--incident", "i1")
-    *_, operation, note = json.loads(told)["entries"]
+    _, text, _ = run("list", folder, "--json", "--incident", "i1")
+    *_, operation, note = json.loads(text)["entries"]
     assert operation["record"]["body"] == {"state": "started", "text": "drain n1"}
     assert (operation["actor"], operation["address"]) == ("engine", None)
     assert (note["address"], note["time"]) == ("192.0.2.7", "2027-01-15T08:00:01.000Z")
 
 
 def test_a_journal_that_is_whole_is_ok(folder: Path) -> None:
-    code, told, complaint = run("verify", folder)
+    code, text, complaint = run("verify", folder)
     assert (code, complaint) == (0, "")
-    assert told.startswith("8 entries are as they were written; ")
-    code, told, _ = run("verify", folder / FILE, "--json")
-    document = json.loads(told)
+    assert text.startswith("8 entries are as they were written; ")
+    code, text, _ = run("verify", folder / FILE, "--json")
+    document = json.loads(text)
     assert (code, document["entries"], document["bad"], document["differing"]) == (0, 8, None, [])
 
 
 def test_the_first_entry_that_was_changed_is_named(folder: Path) -> None:
     change(folder, "UPDATE entry SET actor = 'nobody' WHERE seq = 6")
-    code, told, complaint = run("verify", folder)
-    assert (code, told) == (1, "")
+    code, text, complaint = run("verify", folder)
+    assert (code, text) == (1, "")
     assert "entry 6 is not what was written" in complaint
-    code, told, _ = run("verify", folder, "--json")
-    assert (code, json.loads(told)["bad"], json.loads(told)["entries"]) == (1, 6, 5)
+    code, text, _ = run("verify", folder, "--json")
+    assert (code, json.loads(text)["bad"], json.loads(text)["entries"]) == (1, 6, 5)
 
 
 def test_tables_that_were_changed_are_named_and_made_again(folder: Path) -> None:
@@ -139,8 +139,8 @@ def test_tables_that_were_changed_are_named_and_made_again(folder: Path) -> None
     assert "the table state is not what the entries say" in complaint
     assert run("rebuild", folder) == (0, "made again from 8 entries\n", "")
     assert run("verify", folder)[0] == 0
-    code, told, _ = run("rebuild", folder, "--json")
-    assert (code, json.loads(told)["entries"]) == (0, 8)
+    code, text, _ = run("rebuild", folder, "--json")
+    assert (code, json.loads(text)["entries"]) == (0, 8)
 
 
 def test_a_broken_chain_makes_no_tables(folder: Path) -> None:
@@ -160,13 +160,13 @@ def test_a_journal_in_use_is_looked_at_but_not_made_again(folder: Path) -> None:
 
 @pytest.mark.parametrize("verb", ["list", "verify", "rebuild"])
 def test_a_folder_without_a_journal_is_a_wrong_command_line(tmp_path: Path, verb: str) -> None:
-    code, told, complaint = run(verb, tmp_path)
-    assert (code, told) == (2, "")
+    code, text, complaint = run(verb, tmp_path)
+    assert (code, text) == (2, "")
     assert "there is no journal; give the state_dir" in complaint
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_that_is_no_journal_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_no_journal_is_reported(tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(b"not a database, " * 400)
     code, _, complaint = run("verify", tmp_path)
     assert (code, "the journal cannot be opened" in complaint) == (1, True)
@@ -182,8 +182,8 @@ def test_a_journal_in_postgresql_is_found_by_the_configuration_of_a_hub(tmp_path
             leader.write([Batch(time=START, records=[IncidentRecord(incident())])])
             leader.write([Batch(time=START, records=[NoteRecord("i1", "cabled")], actor="anna")])
             assert "cabled" in run("list", hub)[1]
-            code, told, _ = run("verify", hub)
-            assert (code, told.startswith("2 entries are as they were written")) == (0, True)
+            code, text, _ = run("verify", hub)
+            assert (code, text.startswith("2 entries are as they were written")) == (0, True)
             code, _, complaint = run("rebuild", hub)
             assert (code, "another hub writes there" in complaint) == (1, True)
         kept.change("DELETE FROM incident")

@@ -37,13 +37,13 @@ def test_each_form_names_the_same_nodes(tmp_path: Path) -> None:
         async with agent(broken) as bad, agent() as well:
             targets = (bad.address, well.address, "127.0.0.1:1")
             async with hub(*targets, rules=rules, state_dir=tmp_path) as running:
-                asking = ("--hub", running.base)
+                hub_option = ("--hub", running.base)
                 await running.until(lambda: bool(running.hub.rules and running.hub.rules.open))
                 await running.until(lambda: running.fault("127.0.0.1:1") != "")
                 names = sorted(["127.0.0.1:1", bad.address])
 
-                code, out, said = await typed(*asking)
-                assert (code, said) == (0, "")
+                code, out, errors = await typed(*hub_option)
+                assert (code, errors) == (0, "")
                 head, *lines = out.splitlines()
                 assert head.split() == ["NODE", "REASON", "SINCE", "INCIDENT", "WHAT"]
                 cells = [line.split(maxsplit=4) for line in lines]
@@ -53,17 +53,17 @@ def test_each_form_names_the_same_nodes(tmp_path: Path) -> None:
                 ]
                 assert cells[1][3:] == ["i1", f"{machines.device(1).name}: A GPU is lost"]
 
-                code, out, _ = await typed("--format", "json", *asking)
+                code, out, _ = await typed("--format", "json", *hub_option)
                 assert [row["node"] for row in json.loads(out)["nodes"]] == names
 
-                code, out, _ = await typed("--format", "hostfile", *asking)
+                code, out, _ = await typed("--format", "hostfile", *hub_option)
                 assert out.splitlines() == names
 
-                code, out, _ = await typed("--format", "slurm", *asking)
+                code, out, _ = await typed("--format", "slurm", *hub_option)
                 (line,) = out.splitlines()
                 assert sorted(host for part in listed(line) for host in expand(part)) == names
 
-                code, out, _ = await typed("--format", "k8s", *asking)
+                code, out, _ = await typed("--format", "k8s", *hub_option)
                 terms = yaml.safe_load(out)["nodeAffinity"][
                     "requiredDuringSchedulingIgnoredDuringExecution"
                 ]["nodeSelectorTerms"]
@@ -75,11 +75,13 @@ def test_each_form_names_the_same_nodes(tmp_path: Path) -> None:
                     }
                 ]
 
-                code, out, _ = await typed("--reason", "incident", "--format", "hostfile", *asking)
+                code, out, _ = await typed(
+                    "--reason", "incident", "--format", "hostfile", *hub_option
+                )
                 assert out.splitlines() == [bad.address]
-                code, _, said = await typed("--severity", "loud", *asking)
+                code, _, errors = await typed("--severity", "loud", *hub_option)
                 assert code != 0
-                assert "'loud' is not one of" in said
+                assert "'loud' is not one of" in errors
 
     asyncio.run(main())
 
@@ -88,12 +90,12 @@ def test_a_fleet_without_faults_gives_forms_without_nodes(tmp_path: Path) -> Non
     async def main() -> None:
         async with agent() as well, hub(well.address) as running:
             await running.until(lambda: running.mode(well.address) == "stream")
-            asking = ("--hub", running.base)
+            hub_option = ("--hub", running.base)
             outs = {}
             for form in ("table", "slurm", "hostfile", "k8s"):
-                code, outs[form], said = await typed("--format", form, *asking)
+                code, outs[form], errors = await typed("--format", form, *hub_option)
                 assert code == 0
-                assert "no rules are configured" in said
+                assert "no rules are configured" in errors
             assert outs == {"table": "", "slurm": "\n", "hostfile": "", "k8s": "{}\n"}
 
     asyncio.run(main())
@@ -103,8 +105,8 @@ def test_a_list_of_all_nodes_comes_with_a_warning() -> None:
     async def main() -> None:
         async with hub("127.0.0.1:1") as running:
             await running.until(lambda: running.fault("127.0.0.1:1") != "")
-            code, out, said = await typed("--format", "hostfile", "--hub", running.base)
+            code, out, errors = await typed("--format", "hostfile", "--hub", running.base)
             assert (code, out) == (0, "127.0.0.1:1\n")
-            assert "every node is in this list" in said
+            assert "every node is in this list" in errors
 
     asyncio.run(main())

@@ -68,7 +68,7 @@ def on_the_spot(driver: NvmlScenario, *words: str) -> tuple[int, str]:
     return check(driver, "--agent", "none", "-b", "nvidia", "--rules", rules, *words)
 
 
-def test_a_node_that_is_well_and_what_one_look_cannot_tell(driver: NvmlScenario) -> None:
+def test_a_healthy_node_and_what_one_look_cannot_evaluate(driver: NvmlScenario) -> None:
     code, text = on_the_spot(driver, "--expect", "8")
     assert (code, len(text.splitlines())) == (Status.OK, 1)
     code, text = on_the_spot(driver, "--expect", "8", "-v")
@@ -90,13 +90,13 @@ def test_a_lost_device_is_critical(driver: NvmlScenario) -> None:
     code, text = on_the_spot(driver, "--slurm")
     assert (code, text.startswith("accelwatch: nvidia3: GPU has")) == (2, True)
     code, text = on_the_spot(driver, "--json")
-    told = json.loads(text)
-    assert (told["status"], told["exit_code"], told["findings"][0]["rule"]) == (
+    parsed = json.loads(text)
+    assert (parsed["status"], parsed["exit_code"], parsed["findings"][0]["rule"]) == (
         "critical", 2, "gpu.lost",
     )  # fmt: skip
 
 
-def test_a_hung_driver_is_told_within_the_deadline(driver: NvmlScenario) -> None:
+def test_a_hung_driver_is_reported_within_the_deadline(driver: NvmlScenario) -> None:
     driver.fault("*", "hang").write()
     code, text = on_the_spot(driver, "--timeout", "3s")
     assert code == Status.UNKNOWN
@@ -130,7 +130,7 @@ def test_a_folder_without_a_rule_file_judges_nothing(driver: NvmlScenario, tmp_p
     assert f"{folder}: there is no rule file in this folder" in text
 
 
-def test_the_agent_is_asked_first(agent: AgentProcess, driver: NvmlScenario) -> None:
+def test_the_agent_is_queried_first(agent: AgentProcess, driver: NvmlScenario) -> None:
     agent.wait_for(agent.ready)
     driver.lose(3).write()
     agent.wait_for(lambda: bool(json.loads(agent.get("/v1/incidents"))["incidents"]))
@@ -144,7 +144,7 @@ def test_the_agent_is_asked_first(agent: AgentProcess, driver: NvmlScenario) -> 
     assert "source: readings of the agent" in text
 
 
-def test_the_packs_that_fit_the_machine_are_asked(driver: NvmlScenario) -> None:
+def test_the_packs_that_fit_the_machine_are_queried(driver: NvmlScenario) -> None:
     driver.lose(3).write()
     code, text = check(driver, "--agent", "none", "-b", "nvidia", "--json")
     told = json.loads(text)
@@ -204,14 +204,14 @@ def test_what_the_status_rests_on() -> None:
     assert whole.causes == ["nvidia3: gone", "hung", "warm"]
 
 
-def test_a_problem_of_the_agent_is_shown_without_asking_and_a_note_only_to_who_asks() -> None:
+def test_a_problem_of_the_agent_is_shown_by_default_and_a_note_only_on_request() -> None:
     report = Report(host="n", problems=("a rule is broken",), notes=("a note",), source="a test")
     assert nagios(report).splitlines()[1:] == ["a rule is broken"]
     assert nagios(report, verbose=True).splitlines()[1:] == [
         "a rule is broken", "a note", "source: a test",
     ]  # fmt: skip
-    told = json.loads(document(report))
-    assert (told["problems"], told["notes"]) == (["a rule is broken"], ["a note"])
+    parsed = json.loads(document(report))
+    assert (parsed["problems"], parsed["notes"]) == (["a rule is broken"], ["a note"])
 
 
 def test_names_of_others_change_neither_line_nor_reason() -> None:
@@ -227,15 +227,15 @@ def test_names_of_others_change_neither_line_nor_reason() -> None:
     assert slurm(Report()) == ""
 
 
-def test_of_many_rules_that_one_look_cannot_tell_some_are_named(tmp_path: Path) -> None:
+def test_of_many_rules_that_one_look_cannot_evaluate_some_are_named(tmp_path: Path) -> None:
     file = tmp_path / "rules.yaml"
     rules = [f"- {{id: r{at}, title: R, when: 'avg(power_watts, \"5m\") < 1'}}" for at in range(5)]
     file.write_text("\n".join(["version: 1", "rules:", *rules, ""]), encoding="utf-8")
     files = RuleFiles([file], tests=False)
     report = of_snapshot(machines.snapshot(), files, "a test", listened=False)
     assert report.unknown == tuple(f"r{at}" for at in range(5))
-    told = "not evaluated (needs history): r0, r1, r2 and 2 more (--json names them)"
-    assert report.notes == (told,)
+    line = "not evaluated (needs history): r0, r1, r2 and 2 more (--json names them)"
+    assert report.notes == (line,)
     assert json.loads(document(report))["unknown"] == list(report.unknown)
 
 

@@ -120,7 +120,7 @@ def test_why_is_answered_over_both_hubs(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_a_name_that_only_a_silent_hub_may_know_is_not_said_to_be_none(tmp_path: Path) -> None:
+def test_a_name_that_only_a_silent_hub_may_know_is_not_called_unknown(tmp_path: Path) -> None:
     async def main() -> None:
         async with pods(tmp_path) as found:
             silence = ("silence", "add", "node=n9", "--for", "2h", "--reason", "cables")

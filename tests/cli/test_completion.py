@@ -25,8 +25,8 @@ def test_lists_are_completed_word_by_word() -> None:
 def test_devices_of_the_machine_are_offered(tmp_path: Path) -> None:
     scenario = NvmlScenario.of(tmp_path / "node.scenario", "h100x8")
     scenario.write()
-    asked = {"COMP_WORDS": "accelwatch --device nvidia:7", "COMP_CWORD": "2"}
-    environ = {**scenario.environment(), "_ACCELWATCH_COMPLETE": "complete_bash", **asked}
+    variables = {"COMP_WORDS": "accelwatch --device nvidia:7", "COMP_CWORD": "2"}
+    environ = {**scenario.environment(), "_ACCELWATCH_COMPLETE": "complete_bash", **variables}
     # A shell waits a second at most, and gets no list then.
     wait_until(lambda: accelwatch(environ=environ).stdout.split() == ["nvidia:7"])
 

@@ -19,7 +19,7 @@ import os, sys
 if "accelwatch.node.sampler.child" in sys.orig_argv:
     os._exit(7)
 """
-SAID = "accelwatch: nvidia: the collector process ended with exit_7"
+MESSAGE = "accelwatch: nvidia: the collector process ended with exit_7"
 WORDS = ("-b", "nvidia")
 # So long, at least one collector has begun and died, however busy the machine is.
 DEADLINE_S = 10.0
@@ -37,7 +37,7 @@ def dying(tmp_path: Path) -> dict[str, str]:
 def test_a_watch_fails_and_says_why(dying: dict[str, str]) -> None:
     ended = command("--watch", "250ms", "-n", "2", *DEADLINE, *WORDS, environ=dying)
     assert ended.returncode == 1
-    assert ended.stderr.splitlines().count(SAID) == 1
+    assert ended.stderr.splitlines().count(MESSAGE) == 1
     assert "no device could be read (nvidia)" in ended.stdout
     assert "no accelerator found" not in ended.stdout
 
@@ -49,7 +49,7 @@ def test_a_recorder_fails_and_says_why(dying: dict[str, str], tmp_path: Path) ->
     assert ended.returncode == 1
     assert ended.stderr.splitlines()[-2:] == [
         "accelwatch: neither a device nor the host could be read",
-        SAID,
+        MESSAGE,
     ]
     with Recording.open(path) as recording:
         assert [one.state for one in recording.at(0).backends] == [BackendState.FAILED]
@@ -61,8 +61,12 @@ def test_a_driver_that_hangs_is_not_one_that_is_not_there(tmp_path: Path) -> Non
     words = ("--watch", "250ms", "-n", "1", "--timeout", "1s", "--json", *WORDS)
     ended = command(*words, environ=scenario.environment())
     assert ended.returncode == 1
-    (told,) = json.loads(ended.stdout)["backends"]
-    assert (told["name"], told["state"], told["reason"]) == ("nvidia", "unavailable", "timeout")
+    (status,) = json.loads(ended.stdout)["backends"]
+    assert (status["name"], status["state"], status["reason"]) == (
+        "nvidia",
+        "unavailable",
+        "timeout",
+    )
     assert "accelwatch: nvidia: nothing answered within 1 s; " in ended.stderr
 
 
@@ -71,7 +75,9 @@ def first_of(shots: Iterator[Snapshot]) -> Snapshot:
     return one
 
 
-def test_programs_are_told_as_well(dying: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_programs_are_reported_as_well(
+    dying: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PYTHONPATH", dying["PYTHONPATH"])
 
     async def awaited() -> Snapshot:

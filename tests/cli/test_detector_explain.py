@@ -41,12 +41,12 @@ def test_a_hub_shows_all_that_its_detector_holds() -> None:
     async def main() -> None:
         own = machines.snapshot(machines.view(0), machines.view(1))
         async with agent(own) as one, hub(one.address, rules=rules) as running:
-            asking = ("--hub", running.base)
-            code, out, said = await typed(one.address, *asking)
+            hub_option = ("--hub", running.base)
+            code, out, errors = await typed(one.address, *hub_option)
             while code != 0:
-                assert "the detector has no " in said
+                assert "the detector has no " in errors
                 await asyncio.sleep(0.05)
-                code, out, said = await typed(one.address, *asking)
+                code, out, errors = await typed(one.address, *hub_option)
             lines = out.splitlines()
             assert lines[0].startswith(f"the detector on {one.address}, at 20")
             assert lines[0].endswith(", every 15 s")
@@ -57,13 +57,13 @@ def test_a_hub_shows_all_that_its_detector_holds() -> None:
                 assert sum(line.split()[:1] == [family.name] for line in lines) == 3
             assert any("no peers, since its group has" in line for line in lines)
 
-            code, out, _ = await typed(f"{one.address}/{DEVICE}", "--json", *asking)
+            code, out, _ = await typed(f"{one.address}/{DEVICE}", "--json", *hub_option)
             [row] = json.loads(out)["rows"]
             assert (row["subject"], row["name"]) == ("device", DEVICE)
 
-            code, _, said = await typed("n99", *asking)
+            code, _, errors = await typed("n99", *hub_option)
             assert code != 0
-            assert "no node 'n99' is known here" in said
+            assert "no node 'n99' is known here" in errors
 
     asyncio.run(main())
 
@@ -76,24 +76,24 @@ def test_a_hub_without_such_a_rule_says_so(tmp_path: Path) -> None:
         async with agent(machines.snapshot()) as one:
             rules = RuleSettings(files=(str(file),), interval_s=0.1)
             async with hub(one.address, rules=rules) as running:
-                code, _, said = await typed(one.address, "--hub", running.base)
+                code, _, errors = await typed(one.address, "--hub", running.base)
                 assert code != 0
-                assert "no detector runs here, as no rule asks for it" in said
+                assert "no detector runs here, as no rule asks for it" in errors
             async with hub(one.address) as running:
-                code, _, said = await typed(one.address, "--hub", running.base)
+                code, _, errors = await typed(one.address, "--hub", running.base)
                 assert code != 0
-                assert "no detector runs here, as no rules are in force" in said
-            code, _, said = await typed("n1", "--agent", one.address)
+                assert "no detector runs here, as no rules are in force" in errors
+            code, _, errors = await typed("n1", "--agent", one.address)
             assert code != 0
-            assert "no such page: detectors run in hubs; name one with --hub" in said
+            assert "no such page: detectors run in hubs; name one with --hub" in errors
 
     asyncio.run(main())
 
 
-def test_without_a_hub_that_is_said() -> None:
-    code, _, said = asyncio.run(typed("n1", "--hub", "127.0.0.1:1"))
+def test_without_a_hub_the_error_says_so() -> None:
+    code, _, errors = asyncio.run(typed("n1", "--hub", "127.0.0.1:1"))
     assert code != 0
-    assert "127.0.0.1:1: cannot connect" in said
+    assert "127.0.0.1:1: cannot connect" in errors
 
 
 POWER = FamilyStatus(
@@ -232,7 +232,7 @@ def test_the_table_has_scores_thresholds_and_signals() -> None:
     assert heading.index("ALERT FROM") == power.index("8.8 for")
 
 
-def test_what_keeps_a_row_from_being_judged_is_told() -> None:
+def test_what_keeps_a_row_from_being_judged_is_reported() -> None:
     lines = shown(
         on_hold=True, hold_left_s=180.0, maintenance=True, silent=True, sample_age_s=400.0
     )
@@ -245,7 +245,7 @@ def test_what_keeps_a_row_from_being_judged_is_told() -> None:
     assert "  no sample ever" in lines
 
 
-def test_who_has_no_peers_is_told_why() -> None:
+def test_who_has_no_peers_gets_the_reason() -> None:
     group = GroupStatus(
         job="", stage="", model="B200", members=1, nodes=1, comparable=False, reason="it is alone"
     )

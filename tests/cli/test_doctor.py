@@ -90,7 +90,7 @@ def test_a_backend_that_cannot_be_loaded_is_broken() -> None:
     assert lines[3] == "odd          cannot be used: no module"
 
 
-def test_a_misspelled_ability_of_a_backend_is_told(
+def test_a_misspelled_ability_of_a_backend_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "odd-1.0.dist-info"
@@ -128,10 +128,10 @@ def test_a_misspelled_ability_of_a_backend_is_told(
 def test_the_first_line_says_when_there_is_nothing(
     verdict: Verdict, devices: int, headline: str
 ) -> None:
-    told = replace(
+    surroundings = replace(
         diagnose(Snapshot(time=0.0, host="n", version="0"), Probed({}, {}, {})), verdict=verdict
     )
-    assert _headline(replace(told, devices=devices)) == headline
+    assert _headline(replace(surroundings, devices=devices)) == headline
 
 
 def test_backends_lists_each_installed_one() -> None:
@@ -145,10 +145,12 @@ def test_backends_lists_each_installed_one() -> None:
     assert names == sorted(names)
 
 
-@pytest.mark.parametrize(("platform", "asked"), [("linux", True), ("darwin", False)])
+@pytest.mark.parametrize(("platform", "expected"), [("linux", True), ("darwin", False)])
 def test_only_linux_has_namespaces_of_processes(
-    platform: str, asked: bool, monkeypatch: pytest.MonkeyPatch
+    platform: str, expected: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "platform", platform)
-    told = diagnose(Snapshot(time=0.0, host="n", version="0"), Probed({}, {}, {})).surroundings
-    assert ("host pid namespace" in {check.subject for check in told}) == asked
+    surroundings = diagnose(
+        Snapshot(time=0.0, host="n", version="0"), Probed({}, {}, {})
+    ).surroundings
+    assert ("host pid namespace" in {check.subject for check in surroundings}) == expected

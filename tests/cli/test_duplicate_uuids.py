@@ -12,7 +12,7 @@ from support.machines.nvml_stand_ins import NvmlScenario
 from support.processes.installed_command import PATIENT, accelwatch
 
 UUID = "GPU-5ca1ab1e-0001-4000-8000-00000000dddd"
-TOLD = f"duplicate uuid {UUID}: 3 devices report it"
+MESSAGE = f"duplicate uuid {UUID}: 3 devices report it"
 TWINS = (1, 4, 6)
 
 
@@ -41,20 +41,20 @@ def test_every_device_is_a_row_with_its_own_numbers(environment: dict[str, str])
     assert len({device["id"] for device in devices}) == 8
 
 
-def test_the_twins_are_marked_and_told(environment: dict[str, str]) -> None:
+def test_the_duplicates_are_marked_and_reported(environment: dict[str, str]) -> None:
     shot = document(environment)
-    told = {error["device_id"]: error["message"] for error in shot["errors"]}
+    messages = {error["device_id"]: error["message"] for error in shot["errors"]}
     for index, device in enumerate(shot["devices"]):
         if index in TWINS:
             assert device["id"] == f"nvidia:{device['pci_bus_id']}"
             assert (device["uuid"], device["absent"]["uuid"]) == (None, "error")
-            assert (device["health"], device["health_reasons"]) == ("degraded", [TOLD])
-            assert told.pop(device["id"]) == TOLD
+            assert (device["health"], device["health_reasons"]) == ("degraded", [MESSAGE])
+            assert messages.pop(device["id"]) == MESSAGE
         else:
             assert device["uuid"]
             assert device["id"] == f"nvidia:{device['uuid']}"
             assert device["health"] == "ok"
-    assert not told
+    assert not messages
 
 
 def test_processes_stay_with_their_device(environment: dict[str, str]) -> None:
@@ -80,13 +80,13 @@ def test_tables_have_all_rows(environment: dict[str, str]) -> None:
     assert [row[0] for row in rows] == [f"nvidia{n}" for n in range(8)]
     assert [row[0] for row in rows if not row[1]] == [f"nvidia{n}" for n in TWINS]
     shown = accelwatch(*PATIENT, environ=environment).stdout
-    assert shown.count(TOLD) == len(TWINS)
+    assert shown.count(MESSAGE) == len(TWINS)
 
 
 def test_the_doctor_says_it(environment: dict[str, str]) -> None:
     run = accelwatch("doctor", *PATIENT, environ=environment)
     assert run.returncode == 1
-    assert [line for line in run.stdout.splitlines() if f"nvidia1: ok; {TOLD}" in line]
+    assert [line for line in run.stdout.splitlines() if f"nvidia1: ok; {MESSAGE}" in line]
     assert "nvidia0" not in run.stdout
 
 
@@ -96,7 +96,7 @@ def test_twins_are_never_picked(environment: dict[str, str]) -> None:
     assert UUID not in run.stdout
     run = accelwatch("pick", *PATIENT, "-n", "6", environ=environment)
     assert run.returncode == 4
-    assert f"nvidia4: health is degraded: {TOLD}" in run.stderr
+    assert f"nvidia4: health is degraded: {MESSAGE}" in run.stderr
 
 
 def test_the_uuid_selects_none_of_them(environment: dict[str, str]) -> None:

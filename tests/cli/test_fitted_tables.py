@@ -48,7 +48,7 @@ def test_what_is_wrong_and_what_to_do_is_never_cut(width: int | None) -> None:
     [(NOW - 7200, 2.0, "lost 2 h"), (None, 2.0, "lost"), (NOW - 7200, None, "lost")],
     ids=["read before", "never read", "a single reading"],
 )
-def test_how_long_it_is_lost_is_said_where_somebody_saw_it_begin(
+def test_how_long_it_is_lost_is_shown_where_somebody_saw_it_start(
     sample_time: float | None, interval_s: float | None, expected: str
 ) -> None:
     view = msgspec.structs.replace(lost(3), state_since=NOW - 7200, sample_time=sample_time)

@@ -62,7 +62,7 @@ def test_a_table_with_the_worst_first(environ: dict[str, str]) -> None:
     assert list(Path(environ["XDG_RUNTIME_DIR"]).iterdir()) == []
 
 
-def test_json_is_totals_nodes_and_devices_that_were_asked_for(environ: dict[str, str]) -> None:
+def test_json_is_totals_nodes_and_devices_that_were_requested(environ: dict[str, str]) -> None:
     run = run_with_agent("--json", "-f", "index < 2", "--fields", "power_watts", environ=environ)
     assert run.returncode == 0
     document = json.loads(run.stdout)
@@ -116,9 +116,9 @@ def test_csv_of_nodes_and_of_devices(environ: dict[str, str]) -> None:
 def test_the_csv_of_devices_has_the_same_columns_where_none_matches(
     environ: dict[str, str], tmp_path: Path, fields: tuple[str, ...], names: list[str]
 ) -> None:
-    told = {"targets": ["127.0.0.1:1"], "labels": {"node": "far", "rack": "r1"}}
+    inventory = {"targets": ["127.0.0.1:1"], "labels": {"node": "far", "rack": "r1"}}
     file = tmp_path / "targets.json"
-    file.write_text(json.dumps([told]))
+    file.write_text(json.dumps([inventory]))
     words = ("--targets-file", str(file), "--devices", "--format", "csv", *fields)
     none = run_with_agent(*words, "-f", 'node == "nope"', environ=environ).stdout
     all_of_them = run_with_agent(*words, environ=environ).stdout
@@ -141,7 +141,7 @@ def test_a_file_is_its_owners_unless_the_mode_says_otherwise(
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (("--mode", "0644"), "--mode goes with --output FILE"),
         (("--mode", "0899", "-o", "x"), "--mode is an octal number such as 0644, not '0899'"),
@@ -149,11 +149,11 @@ def test_a_file_is_its_owners_unless_the_mode_says_otherwise(
     ],
 )
 def test_a_mode_that_cannot_be_is_refused(
-    environ: dict[str, str], words: tuple[str, ...], told: str
+    environ: dict[str, str], words: tuple[str, ...], message: str
 ) -> None:
     run = accelwatch("fleet", "-t", "127.0.0.1:1", *words, environ=environ)
     assert (run.returncode, run.stdout) == (2, "")
-    assert told in run.stderr
+    assert message in run.stderr
 
 
 def test_groups_in_a_table_as_csv_and_json(environ: dict[str, str]) -> None:
@@ -182,7 +182,7 @@ def test_the_fields_that_a_fleet_knows_are_listed(environ: dict[str, str]) -> No
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         ("", "no targets given"),
         ("-t n[9-1]:1", "runs backwards"),
@@ -211,17 +211,17 @@ def test_the_fields_that_a_fleet_knows_are_listed(environ: dict[str, str]) -> No
         ("-t n1 --color sometimes", "--color is"),
     ],
 )
-def test_a_mistake_is_told_on_stderr_with_exit_2(
-    words: str, told: str, environ: dict[str, str]
+def test_a_mistake_is_reported_on_stderr_with_exit_2(
+    words: str, message: str, environ: dict[str, str]
 ) -> None:
     run = accelwatch("fleet", *words.split(), environ=environ)
     assert (run.returncode, run.stdout) == (2, "")
-    assert told in run.stderr
+    assert message in run.stderr
     assert "Traceback" not in run.stderr
     assert list(Path(environ["XDG_RUNTIME_DIR"]).iterdir()) == []
 
 
-def test_a_file_without_targets_is_a_mistake_before_anything_begins(
+def test_a_file_without_targets_is_a_mistake_before_anything_starts(
     environ: dict[str, str], tmp_path: Path
 ) -> None:
     config = tmp_path / "hub.yaml"
@@ -234,14 +234,16 @@ def test_a_file_without_targets_is_a_mistake_before_anything_begins(
     assert (run.returncode, "targets.json: bad JSON" in run.stderr) == (2, True)
 
 
-def test_nothing_heard_is_exit_1_and_the_document_is_there(environ: dict[str, str]) -> None:
+def test_no_answer_is_exit_1_and_the_document_is_there(environ: dict[str, str]) -> None:
     run = accelwatch("fleet", "-t", "127.0.0.1:1", "--json", *PATIENT, environ=environ)
     assert run.returncode == 1
     assert json.loads(run.stdout)["fleet"]["nodes"]["never"] == 1
 
 
 @pytest.mark.parametrize("flag", ["--targets-http", "--prometheus"])
-def test_when_no_node_can_be_found_it_is_said_why(flag: str, environ: dict[str, str]) -> None:
+def test_when_no_node_can_be_found_the_reason_is_printed(
+    flag: str, environ: dict[str, str]
+) -> None:
     run = accelwatch("fleet", flag, "http://127.0.0.1:1", "--json", *PATIENT, environ=environ)
     assert run.returncode == 1
     assert run.stderr.count("http://127.0.0.1:1: cannot connect: Connection refused") == 1
@@ -261,8 +263,8 @@ def run_with_slow_discovery(
             writer.write(f"{head}: {len(body)}\r\n\r\n".encode() + body)
             await writer.drain()
 
-        async with agent() as one, peer(handle) as place:
-            url = f"http://{place}/"
+        async with agent() as one, peer(handle) as address:
+            url = f"http://{address}/"
             return await asyncio.to_thread(
                 lambda: accelwatch("fleet", "--targets-http", url, *words, environ=environ)
             )
@@ -277,7 +279,7 @@ def test_one_look_waits_for_what_discoveries_find(environ: dict[str, str]) -> No
     assert (fleet["nodes"]["up"], fleet["devices_total"], fleet["discovering"]) == (1, 8, [])
 
 
-def test_a_discovery_that_does_not_answer_in_time_is_said(environ: dict[str, str]) -> None:
+def test_a_discovery_that_does_not_answer_in_time_is_reported(environ: dict[str, str]) -> None:
     run = run_with_slow_discovery("--json", "--timeout", "1s", environ=environ, wait_s=60.0)
     assert run.returncode == 1
     assert "discovery http has not answered yet; give it more time with --timeout" in run.stderr
@@ -307,7 +309,7 @@ def _scraped(store: FakeStore, **named: str) -> None:
     store.gpu(**labels)
 
 
-def test_a_store_whose_series_name_no_node_is_told(environ: dict[str, str]) -> None:
+def test_a_store_whose_series_name_no_node_is_reported(environ: dict[str, str]) -> None:
     run = run_with_store(environ=environ, prepare=_scraped)
     assert run.returncode == 1
     assert "3 series of accelerators have no label that names a node" in run.stderr
@@ -332,7 +334,7 @@ def test_a_slow_store_is_waited_for(environ: dict[str, str]) -> None:
     assert "1 node (1 up)" in run.stdout
 
 
-def test_a_store_that_does_not_answer_in_time_is_told(environ: dict[str, str]) -> None:
+def test_a_store_that_does_not_answer_in_time_is_reported(environ: dict[str, str]) -> None:
     def prepare(store: FakeStore) -> None:
         store.pause_s = 60.0
 

@@ -26,13 +26,13 @@ def run(*words: object) -> tuple[int, str, str]:
 
 
 def document(*words: object) -> dict[str, Any]:
-    code, text, said = run(*words)
-    assert (code, said) == (0, "")
+    code, text, errors = run(*words)
+    assert (code, errors) == (0, "")
     found: dict[str, Any] = json.loads(text)
     return found
 
 
-def test_a_moment_as_json(folder: Path) -> None:
+def test_a_past_time_as_json(folder: Path) -> None:
     found = document(folder, "--at", "2026-03-01T04:10:00Z", "--json")
     assert found["schema"] == "accelwatch-fleet/2"
     assert found["time"] == found["fleet"]["time"] == "2026-03-01T04:10:00.000Z"
@@ -113,13 +113,13 @@ def test_strict_exits_with_6_when_something_is_lost(folder: Path) -> None:
     ],
 )
 def test_what_makes_no_sense_is_refused(folder: Path, words: tuple[str, ...], says: str) -> None:
-    code, text, said = run(folder, *words)
+    code, text, errors = run(folder, *words)
     assert (code, text) == (2, "")
-    assert says in said
+    assert says in errors
 
 
-def words_of(folder: Path, **asked: Any) -> list[str]:
-    return backtest_argv(Replaying(replay=folder, **asked), ReplayedArchive(folder))
+def words_of(folder: Path, **options: Any) -> list[str]:
+    return backtest_argv(Replaying(replay=folder, **options), ReplayedArchive(folder))
 
 
 def test_incidents_are_looked_for_unless_they_are_given_or_not_wanted(folder: Path) -> None:
@@ -148,20 +148,20 @@ def test_its_options_need_an_archive(words: tuple[str, ...]) -> None:
     assert "go with --replay DIR" in result.stderr
 
 
-def test_what_is_no_archive_is_told_with_what_to_do(tmp_path: Path) -> None:
-    code, _, said = run(tmp_path)
+def test_what_is_no_archive_is_reported_with_what_to_do(tmp_path: Path) -> None:
+    code, _, errors = run(tmp_path)
     assert code == 1
-    assert "is not a history archive" in said
-    assert f"accelwatch history check {tmp_path}" in said
+    assert "is not a history archive" in errors
+    assert f"accelwatch history check {tmp_path}" in errors
 
 
-def test_a_damaged_file_is_told_and_the_rest_is_printed(tmp_path: Path) -> None:
+def test_a_damaged_file_is_reported_and_the_rest_is_printed(tmp_path: Path) -> None:
     folder = bad_day(tmp_path / "fleet")
     path = folder / "nodes" / "date=2026-03-01.parquet"
     path.write_bytes(b"no Parquet")
-    code, text, said = run(folder, "--json")
+    code, text, errors = run(folder, "--json")
     assert code == 0
-    assert f"{path}: cannot be read" in said
+    assert f"{path}: cannot be read" in errors
     assert json.loads(text)["fleet"]["devices"] == {"ok": 6}
 
 
@@ -170,6 +170,6 @@ def test_without_pyarrow_the_extra_is_named(folder: Path, monkeypatch: pytest.Mo
         raise UsageError("history archives need pyarrow: pip install 'accelwatch[history]'")
 
     monkeypatch.setattr(archive_arguments, "need_pyarrow", missing)
-    code, _, said = run(folder)
+    code, _, errors = run(folder)
     assert code == 2
-    assert "pip install 'accelwatch[history]'" in said
+    assert "pip install 'accelwatch[history]'" in errors

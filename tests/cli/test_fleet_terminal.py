@@ -47,21 +47,21 @@ class Window:
     def open(self, *words: str, python: tuple[str, ...] = ("-m", "accelwatch")) -> None:
         """Run accelwatch with these words; `python`: what the interpreter runs."""
         command = self._command(words, python)
-        self._begin(
+        self._start(
             f"set -m; {command} & echo $! > {self._pid}; fg >/dev/null; echo $? > {self._code};"
             " sleep 1000"
         )
 
     def open_in_shell(self, *words: str) -> None:
         """The same under a shell that tells when it is stopped, and lets it go on after a line."""
-        self._begin(
+        self._start(
             f"set -m; {self._command(words)}; echo stopped; read line; fg >/dev/null;"
             f" echo $? > {self._code}; sleep 1000"
         )
 
     def open_alone(self, *words: str) -> None:
         """The same without any shell that could wait for it."""
-        self._begin(f"exec {self._command(words)}")
+        self._start(f"exec {self._command(words)}")
 
     def _command(
         self, words: tuple[str, ...], python: tuple[str, ...] = ("-m", "accelwatch")
@@ -90,7 +90,7 @@ class Window:
             ]
         )
 
-    def _begin(self, line: str) -> None:
+    def _start(self, line: str) -> None:
         self._tmux("-f", "/dev/null", "new-session", "-d", "-x", "120", "-y", "40", line)
 
     @property
@@ -342,17 +342,17 @@ def test_two_hubs_and_a_dead_one_are_one_fleet_on_the_screen(window: Window) -> 
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         ("-t n[9-1]", "'9-1' runs backwards"),
         ("-t 127.0.0.1:1 --no-state --filter power_watts>", "a value is missing"),
         ("-t 127.0.0.1:1 --no-state --theme pink", "no theme 'pink'"),
     ],
 )
-def test_a_mistake_is_told_before_the_screen_is_taken(
-    window: Window, words: str, told: str
+def test_a_mistake_is_reported_before_the_screen_is_taken(
+    window: Window, words: str, message: str
 ) -> None:
     window.open("fleet", *words.split())
     assert window.code() == "2"
-    window.until(lambda text: told in text)
+    window.until(lambda text: message in text)
     assert list(window.runtime.iterdir()) == []

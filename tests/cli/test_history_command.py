@@ -21,17 +21,17 @@ def folder(tmp_path: Path) -> Path:
     return write(tmp_path / "a", steady(minutes=60))
 
 
-def test_show_tells_span_entities_columns_and_size(folder: Path) -> None:
-    code, told, _ = run("show", folder)
+def test_show_reports_span_entities_columns_and_size(folder: Path) -> None:
+    code, text, _ = run("show", folder)
     assert code == 0
-    assert "2026-03-01 00:00:00Z to 2026-03-01 00:59:30Z" in told
-    assert "devices   4 (4 x NVIDIA B200)" in told
-    assert " 100.0%  power_watts" in told
+    assert "2026-03-01 00:00:00Z to 2026-03-01 00:59:30Z" in text
+    assert "devices   4 (4 x NVIDIA B200)" in text
+    assert " 100.0%  power_watts" in text
 
 
 def test_show_as_json(folder: Path) -> None:
-    code, told, _ = run("show", folder, "--json")
-    found = json.loads(told)
+    code, text, _ = run("show", folder, "--json")
+    found = json.loads(text)
     assert code == 0
     assert found["nodes"] == 2
     assert {column["name"] for column in found["node_columns"]} == {"host_load_average.1"}
@@ -44,12 +44,12 @@ def test_an_archive_that_is_well_is_ok(folder: Path) -> None:
 def test_a_mistake_is_named_and_exits_with_1(folder: Path) -> None:
     path = layout.day_file(folder, "devices", DAY)
     path.write_bytes(b"no Parquet")
-    code, told, complaint = run("check", folder)
-    assert (code, told) == (1, "")
+    code, text, complaint = run("check", folder)
+    assert (code, text) == (1, "")
     assert f"{path}: cannot be read" in complaint
-    code, told, _ = run("check", folder, "--json")
+    code, text, _ = run("check", folder, "--json")
     assert code == 1
-    assert json.loads(told)["findings"][0]["file"] == str(path)
+    assert json.loads(text)["findings"][0]["file"] == str(path)
 
 
 def test_what_is_no_archive_is_refused(tmp_path: Path) -> None:

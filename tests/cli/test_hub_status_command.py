@@ -25,7 +25,7 @@ LEADER = HubDocument(
     rules=61,
     has_rules_of_leader=True,
 )
-ASKED = msgspec.structs.replace(
+REQUESTED = msgspec.structs.replace(
     LEADER,
     name="hub-c",
     address="hub-c:9878",
@@ -49,7 +49,7 @@ PAGE = HubsPage(
     late_s=0.4,
     auto_allowed=False,
     auto_refused="PostgreSQL accelwatch on db1 is replicated asynchronously",
-    hubs=(LEADER, ASKED),
+    hubs=(LEADER, REQUESTED),
 )
 
 

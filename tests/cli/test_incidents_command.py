@@ -50,7 +50,7 @@ def test_an_incident_is_compared_with_its_peers_in_words(tmp_path: Path) -> None
     file.write_text(HOT, encoding="utf-8")
     rules = RuleSettings(files=(str(file),), interval_s=0.1)
     degrees = {0: 45.0, 1: 50.0, 2: 47.0, 3: 91.0}
-    views = [view(at, {("temperature_celsius", "gpu"): told}) for at, told in degrees.items()]
+    views = [view(at, {("temperature_celsius", "gpu"): degree}) for at, degree in degrees.items()]
 
     async def main() -> None:
         async with (
@@ -72,7 +72,7 @@ def test_an_incident_is_compared_with_its_peers_in_words(tmp_path: Path) -> None
     asyncio.run(main())
 
 
-def test_what_goes_on_is_told(tmp_path: Path) -> None:
+def test_what_goes_on_is_listed(tmp_path: Path) -> None:
     file = tmp_path / "rules.yaml"
     file.write_text(RULES, encoding="utf-8")
     rules = RuleSettings(files=(str(file),), interval_s=0.1)
@@ -80,11 +80,11 @@ def test_what_goes_on_is_told(tmp_path: Path) -> None:
     async def main() -> None:
         broken = machines.snapshot(machines.view(0), machines.lost_view(1))
         async with agent(broken) as one, hub(one.address, rules=rules) as running:
-            asking = ("--hub", running.base)
+            hub_option = ("--hub", running.base)
             while not (await running.get("/v1/incidents"))["incidents"]:
                 await asyncio.sleep(0.02)
 
-            code, out, _ = await typed("incidents", *asking)
+            code, out, _ = await typed("incidents", *hub_option)
             assert code == 0
             heading, line = out.splitlines()
             assert heading.split() == ["ID", "SEVERITY", "SINCE", "WHERE", "JOB", "USER", "TITLE"]
@@ -94,27 +94,27 @@ def test_what_goes_on_is_told(tmp_path: Path) -> None:
             assert since.endswith("Z")
             assert " ".join(rest) == f"{one.address} {DEVICE} - - A GPU is lost"
 
-            code, out, _ = await typed("incidents", "i1", *asking)
+            code, out, _ = await typed("incidents", "i1", *hub_option)
             assert code == 0
             assert "what to do reboot the node" in out
             assert "evidence   state is lost" in out
             assert "compared" not in out, "nothing is known of it"
             assert "trust      plain: unauthenticated (plain HTTP)" in out
-            assert (await typed("incidents", "show", "i1", *asking))[:2] == (0, out)
+            assert (await typed("incidents", "show", "i1", *hub_option))[:2] == (0, out)
 
-            code, out, _ = await typed("incidents", "--json", "--state", "all", *asking)
+            code, out, _ = await typed("incidents", "--json", "--state", "all", *hub_option)
             assert json.loads(out)["incidents"][0]["rule"] == "gpu.lost"
 
-            code, _, said = await typed("incidents", "i9", *asking)
+            code, _, errors = await typed("incidents", "i9", *hub_option)
             assert code != 0
-            assert "no incident 'i9'" in said
+            assert "no incident 'i9'" in errors
 
-            code, out, said = await typed("incidents", "--severity", "info", *asking)
+            code, out, errors = await typed("incidents", "--severity", "info", *hub_option)
             assert (code, out) == (0, "")
-            assert "nothing; 2 rules are in force" in said
+            assert "nothing; 2 rules are in force" in errors
 
             entity = f"{one.address}/{DEVICE}"
-            code, out, _ = await typed("rules", "explain", "gpu.lost", entity, *asking)
+            code, out, _ = await typed("rules", "explain", "gpu.lost", entity, *hub_option)
             assert code == 0
             lines = [line.split("  = ") for line in out.splitlines()]
             assert lines[0] == [f"gpu.lost on {entity}: firing"]
@@ -125,28 +125,28 @@ def test_what_goes_on_is_told(tmp_path: Path) -> None:
             lost = "missing  (power_watts has no value: lost (the device is gone))"
             assert ["when         power_watts", lost] in lines
             first = f"{one.address}/{machines.device(0).name}"
-            _, out, _ = await typed("rules", "explain", "gpu.lost", first, *asking)
+            _, out, _ = await typed("rules", "explain", "gpu.lost", first, *hub_option)
             assert "power_watts  = 642.125 W\n" in out
 
-            code, _, said = await typed("rules", "explain", "gpu.hot", entity, *asking)
+            code, _, errors = await typed("rules", "explain", "gpu.hot", entity, *hub_option)
             assert code != 0
-            assert "no rule 'gpu.hot' is in force" in said
+            assert "no rule 'gpu.hot' is in force" in errors
 
-            code, _, said = await typed("rules", "explain", "gpu.los", entity, *asking)
+            code, _, errors = await typed("rules", "explain", "gpu.los", entity, *hub_option)
             assert code != 0
-            assert "no rule 'gpu.los' is in force; did you mean gpu.lost?" in said
+            assert "no rule 'gpu.los' is in force; did you mean gpu.lost?" in errors
 
-            code, _, said = await typed("rules", "explain", "gpu.lost", one.address, *asking)
+            code, _, errors = await typed("rules", "explain", "gpu.lost", one.address, *hub_option)
             assert code != 0
-            assert "it is about a device, such as n12/nvidia3" in said
+            assert "it is about a device, such as n12/nvidia3" in errors
 
-            code, _, said = await typed("rules", "explain", "node.dark", "n99", *asking)
+            code, _, errors = await typed("rules", "explain", "node.dark", "n99", *hub_option)
             assert code != 0
-            assert "no node 'n99' is known here" in said
+            assert "no node 'n99' is known here" in errors
 
-            code, _, said = await typed("rules", "explain", "gpu.lost", f"{entity}9", *asking)
+            code, _, errors = await typed("rules", "explain", "gpu.lost", f"{entity}9", *hub_option)
             assert code != 0
-            assert "no device" in said
+            assert "no device" in errors
 
     asyncio.run(main())
 
@@ -203,9 +203,9 @@ def test_a_watch_outlives_a_restart_of_the_hub(
     monkeypatch.setattr(incidents_command, "_fetch", fetched)
     flags = incidents_command.IncidentFlags(as_json=True, watch="250ms", count=4)
     assert incidents_command.show_incidents(None, flags, hub_requests.HubFlags()) == 0
-    out, said = capfd.readouterr()
+    out, errors = capfd.readouterr()
     assert out.count("incidents") == 2
-    assert said.count("Connection refused") == 1
+    assert errors.count("Connection refused") == 1
 
 
 def test_a_watch_that_never_reached_the_hub_ends(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,8 +230,8 @@ def test_a_watch_ends_after_its_count(tmp_path: Path) -> None:
                 await asyncio.sleep(0.02)
             watching = ("--hub", running.base, "--watch", "250ms", "--count", "2")
 
-            code, out, said = await typed("incidents", *watching)
-            assert (code, said.count("no state_dir is set")) == (0, 1)
+            code, out, errors = await typed("incidents", *watching)
+            assert (code, errors.count("no state_dir is set")) == (0, 1)
             lines = out.splitlines()
             assert [line.endswith("  1 incident") for line in lines] == [True, False, False] * 2
 
@@ -244,9 +244,9 @@ def test_a_watch_ends_after_its_count(tmp_path: Path) -> None:
             assert code == 0
             assert out.count("what to do reboot the node") == 2
 
-            code, out, said = await typed("incidents", "--severity", "info", *watching)
+            code, out, errors = await typed("incidents", "--severity", "info", *watching)
             assert (code, out.count("  0 incidents\n")) == (0, 2)
-            assert said.count("nothing; 2 rules are in force") == 1
+            assert errors.count("nothing; 2 rules are in force") == 1
 
     asyncio.run(main())
 
@@ -262,10 +262,10 @@ def test_a_watch_ends_after_its_count(tmp_path: Path) -> None:
     ],
 )
 def test_what_a_watch_cannot_be(words: tuple[str, ...], message: str) -> None:
-    code, out, said = asyncio.run(typed("incidents", *words))
+    code, out, errors = asyncio.run(typed("incidents", *words))
     assert code != 0
     assert out == ""
-    assert message in said
+    assert message in errors
 
 
 def test_the_list_of_rules_says_which_a_hub_has_switched_off(tmp_path: Path) -> None:
@@ -275,17 +275,17 @@ def test_the_list_of_rules_says_which_a_hub_has_switched_off(tmp_path: Path) -> 
 
     async def main() -> None:
         async with agent() as one, hub(one.address, rules=rules) as running:
-            asking = (str(file), "--hub", running.base)
+            hub_option = (str(file), "--hub", running.base)
             judging = running.hub.rules
             assert judging is not None
             await running.until(lambda: bool(judging.rule_states.switched_off("gpu.lost")))
-            code, out, said = await typed("rules", "list", *asking)
+            code, out, errors = await typed("rules", "list", *hub_option)
             assert code == 0
             assert out.splitlines()[1].split() == (
                 ["gpu.lost", "device", "critical", "switched", "off", "A", "GPU", "is", "lost"]
             )
-            assert "gpu.lost is switched off: " in said
-            rows = json.loads((await typed("rules", "list", "--json", *asking))[1])
+            assert "gpu.lost is switched off: " in errors
+            rows = json.loads((await typed("rules", "list", "--json", *hub_option))[1])
             assert rows[0]["switched_off"]
             assert rows[0]["mode"] == "observe"
 
@@ -347,16 +347,16 @@ def test_the_list_of_rules_says_where_a_hub_is_blind(tmp_path: Path) -> None:
 
     async def main() -> None:
         async with agent() as one, hub(one.address, rules=rules) as running:
-            asking = (str(file), "--hub", running.base)
+            hub_option = (str(file), "--hub", running.base)
             judging = running.hub.rules
             assert judging is not None
             await running.until(lambda: bool(judging.open))
             one.feed.put(machines.snapshot(machines.lost_view(0)))
             await running.until(lambda: judging.rule_states.blind()["hot"] > 0)
             assert "accel_fleet_rule_blind" in await running.get("/metrics")
-            _, _, said = await typed("rules", "list", *asking)
-            assert "hot is pending or firing on " in said
-            rows = json.loads((await typed("rules", "list", "--json", *asking))[1])
+            _, _, errors = await typed("rules", "list", *hub_option)
+            assert "hot is pending or firing on " in errors
+            rows = json.loads((await typed("rules", "list", "--json", *hub_option))[1])
             assert rows[0]["blind"] > 0
             assert rows[0]["mode"] == "observe"
 
@@ -364,10 +364,10 @@ def test_the_list_of_rules_says_where_a_hub_is_blind(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", [["incidents"], ["rules", "explain", "a", "b"]])
-def test_a_hub_that_is_not_there_is_told(command: list[str]) -> None:
-    code, _, said = asyncio.run(typed(*command, "--hub", "127.0.0.1:1"))
+def test_a_hub_that_is_not_there_is_reported(command: list[str]) -> None:
+    code, _, errors = asyncio.run(typed(*command, "--hub", "127.0.0.1:1"))
     assert code != 0
-    assert "127.0.0.1:1: cannot connect" in said
+    assert "127.0.0.1:1: cannot connect" in errors
 
 
 @pytest.mark.parametrize(
@@ -397,34 +397,36 @@ def test_the_help_explains_each_word(before: list[str]) -> None:
     assert "`accelwatch incidents note ID TEXT` adds a line" in text
 
 
-def test_a_hub_without_rules_is_told() -> None:
+def test_a_hub_without_rules_is_reported() -> None:
     async def main() -> None:
         async with hub() as running:
-            _, out, said = await typed("incidents", "--hub", running.base)
+            _, out, errors = await typed("incidents", "--hub", running.base)
             assert out == ""
-            assert "there are no rules here" in said
+            assert "there are no rules here" in errors
 
     asyncio.run(main())
 
 
-def test_a_hub_or_an_agent_is_asked_but_not_both() -> None:
+def test_a_hub_or_an_agent_is_queried_but_not_both() -> None:
     words = ("incidents", "--hub", "127.0.0.1:1", "--agent", "127.0.0.1:1")
-    code, _, said = asyncio.run(typed(*words))
+    code, _, errors = asyncio.run(typed(*words))
     assert code != 0
-    assert "--hub and --agent: one of them" in said
-    _, _, said = asyncio.run(typed("incidents", "--agent", "ftp://127.0.0.1"))
-    assert "--agent 'ftp://127.0.0.1': the scheme is http or https" in said
+    assert "--hub and --agent: one of them" in errors
+    _, _, errors = asyncio.run(typed("incidents", "--agent", "ftp://127.0.0.1"))
+    assert "--agent 'ftp://127.0.0.1': the scheme is http or https" in errors
 
 
-def test_without_a_hub_on_this_machine_its_agent_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_hub_on_this_machine_its_agent_is_queried(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(hub_requests, "DEFAULT_AGENT", "127.0.0.1:2")
     flags = hub_requests.HubFlags()
     monkeypatch.setattr(hub_requests, "DEFAULT_HUB", "127.0.0.1:1")
     with pytest.raises(
         AccelwatchError, match="127.0.0.1:1 and 127.0.0.1:2: cannot connect"
-    ) as told:
+    ) as server:
         hub_requests.fetch_page(flags, "/v1/incidents", {})
-    assert str(told.value).endswith(
+    assert str(server.value).endswith(
         "; if the hub is on another machine, add --hub http://host:9878"
     )
 
@@ -437,6 +439,6 @@ def test_without_a_hub_on_this_machine_its_agent_is_asked(monkeypatch: pytest.Mo
         hub_requests.HubOnlyFlags(hub=["127.0.0.1:1"]),
     ],
 )
-def test_who_names_a_hub_is_not_told_to_name_one(flags: hub_requests.HubOnlyFlags) -> None:
+def test_who_names_a_hub_is_not_advised_to_name_one(flags: hub_requests.HubOnlyFlags) -> None:
     with pytest.raises(AccelwatchError, match="127.0.0.1:1: cannot connect: Connection refused$"):
         hub_requests.fetch_page(flags, "/v1/incidents", {})

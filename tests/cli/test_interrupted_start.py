@@ -43,7 +43,7 @@ def interrupted(module: str, words: tuple[str, ...]) -> "subprocess.CompletedPro
         ("accelwatch.cli.node.snapshot", ("--json",)),
     ],
 )
-def test_nothing_is_said_before_a_command_runs(module: str, words: tuple[str, ...]) -> None:
+def test_nothing_is_printed_before_a_command_runs(module: str, words: tuple[str, ...]) -> None:
     ended = interrupted(module, words)
     assert (ended.returncode, ended.stdout, ended.stderr) == (-signal.SIGINT, b"", b"")
 

@@ -77,7 +77,7 @@ def test_the_list_is_that_of_the_recording() -> None:
     assert list_gpus(shown, machine_of(shown)) == "".join(recorded)
 
 
-def test_computing_processes_are_told_with_the_whole_device() -> None:
+def test_computing_processes_are_reported_with_the_whole_device() -> None:
     part = running(mig_view(1, 0), process(7))
     drawing = process(8, type="graphics")
     both = process(9, type="compute+graphics", command=None, gpu_memory_bytes=None)
@@ -90,7 +90,7 @@ def test_computing_processes_are_told_with_the_whole_device() -> None:
     ]
 
 
-def test_what_is_denied_of_a_process_is_told_as_denied() -> None:
+def test_what_is_denied_of_a_process_is_reported_as_denied() -> None:
     absent = {"command": Absence.PERMISSION, "gpu_memory_bytes": Absence.PERMISSION}
     hidden = process(7, command=None, gpu_memory_bytes=None, absent=absent)
     rows = apps("pid,process_name,used_gpu_memory", running(view(0), hidden))
@@ -112,9 +112,9 @@ def test_a_line_break_in_a_name_makes_no_second_row() -> None:
 @pytest.mark.oracle
 def test_the_title_is_that_of_the_recording() -> None:
     text = sample(MIG_CAPTURE).read_text()
-    asked = re.search(r"--query-compute-apps=(\S+)", text)
-    assert asked is not None
-    assert asked[1] == DEFAULT
+    query = re.search(r"--query-compute-apps=(\S+)", text)
+    assert query is not None
+    assert query[1] == DEFAULT
     assert f"\n{apps(DEFAULT)[0]}\n" in text
 
 
@@ -140,9 +140,9 @@ def test_the_commands_answer_through_the_library(node: NvmlScenario) -> None:
         for name in ("", "average_", "instant_")
     ]
     assert power == ["629.45 W", "629.45 W", "588.39 W"]
-    asked = "index,power.draw,clocks_event_reasons.active,clocks_event_reasons.supported"
+    query = "index,power.draw,clocks_event_reasons.active,clocks_event_reasons.supported"
     table = accelwatch(
-        f"--query-gpu={asked}", "--format=csv,noheader", "-i", "1", *PATIENT, environ=environ
+        f"--query-gpu={query}", "--format=csv,noheader", "-i", "1", *PATIENT, environ=environ
     )
     assert table.stdout == "1, 629.45 W, 0x0000000000000000, 0x00000000000001FF\n"
     combined = accelwatch("-qx", "-i", "3", *PATIENT, environ=environ)
@@ -186,11 +186,11 @@ def test_contradictions_are_exit_2_and_say_the_mend(words: str, complaint: str) 
 
 def test_numbers_mean_the_dialect_s_own(tmp_path: Path) -> None:
     del tmp_path
-    asked = ("--replay", "demo", "--query-gpu=index,name", "--format=csv,noheader", *PATIENT)
-    rows = accelwatch(*asked, "-i", "0,9").stdout.splitlines()
+    query = ("--replay", "demo", "--query-gpu=index,name", "--format=csv,noheader", *PATIENT)
+    rows = accelwatch(*query, "-i", "0,9").stdout.splitlines()
     assert rows == ["0, NVIDIA H100 80GB HBM3", "9, AMD Instinct MI300X"]
-    every = accelwatch(*asked).stdout.splitlines()
+    every = accelwatch(*query).stdout.splitlines()
     assert [row.split(",")[0] for row in every] == [str(number) for number in range(14)]
-    missing = accelwatch(*asked, "-i", "14")
+    missing = accelwatch(*query, "-i", "14")
     assert missing.returncode == 4
     assert "no device '14'; there are: 0, 1, 2" in missing.stderr

@@ -155,7 +155,7 @@ def test_all_devices_hung_still_gives_a_document(h100: NvmlScenario) -> None:
     assert [item["state"] for item in devices] == ["unresponsive"] * 8
 
 
-def test_a_crash_in_the_library_is_told_and_survived(h100: NvmlScenario) -> None:
+def test_a_crash_in_the_library_is_reported_and_survived(h100: NvmlScenario) -> None:
     h100.fault("nvmlDeviceGetUtilizationRates", "segv", device=2)
     h100.write()
     run = accelwatch("--json", *PATIENT, environ=h100.environment())
@@ -187,8 +187,8 @@ def test_a_filter_that_matches_nothing_is_no_lack_of_accelerators(h100: NvmlScen
     words = ("-f", "temperature_celsius > 999")
     run = accelwatch("-b", "nvidia", *PATIENT, *words, environ=h100.environment())
     assert run.returncode == 0
-    said = "no device matches; 8 devices are there"
-    assert run.stdout.splitlines()[-1] == said
+    message = "no device matches; 8 devices are there"
+    assert run.stdout.splitlines()[-1] == message
 
 
 def test_no_permission_for_any_device_is_exit_5(h100: NvmlScenario) -> None:

@@ -56,8 +56,8 @@ def ran(*words: str) -> list[tuple[Outer, bool]]:
 
     assert result.exit_code == 0, result.output
     if "--help" in words:
-        places = [result.output.index(flag) for flag in ("Try it", "--name", "--size", "--loud")]
-        assert places == sorted(places)
+        positions = [result.output.index(flag) for flag in ("Try it", "--name", "--size", "--loud")]
+        assert positions == sorted(positions)
         assert "--hidden" not in result.output
     return calls
 

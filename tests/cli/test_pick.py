@@ -101,17 +101,17 @@ def test_devices_of_two_vendors_are_never_mixed() -> None:
         pick([free(0), amd], Criteria(count=2))
 
 
-def said(views: Sequence[DeviceView], criteria: Criteria) -> str:
+def reasons_of(views: Sequence[DeviceView], criteria: Criteria) -> str:
     """All that is said where the wish is not met."""
     with pytest.raises(UnmetError) as refused:
         pick(views, criteria)
     return str(refused.value)
 
 
-def test_every_device_is_told_with_its_reason() -> None:
+def test_every_device_is_reported_with_its_reason() -> None:
     unwell = free(1, health=Health.DEGRADED, health_reasons=("one thing", "another"))
     nameless = free(3, device=device(3, uuid=None))
-    assert said(
+    assert reasons_of(
         [free(0, 5), unwell, free(2, health=Health.UNKNOWN), nameless],
         Criteria(free_memory_bytes=GIB * 6),
     ) == (
@@ -122,16 +122,19 @@ def test_every_device_is_told_with_its_reason() -> None:
         "\n  nvidia3: has no uuid by which a job could be given it"
     )
     assert (
-        said([], Criteria(count=2)) == "2 requested, no device found; `accelwatch doctor` says why"
+        reasons_of([], Criteria(count=2))
+        == "2 requested, no device found; `accelwatch doctor` says why"
     )
 
 
-def test_what_is_unknown_is_said_in_words() -> None:
+def test_what_is_unknown_is_reported_in_words() -> None:
     silent = [msgspec.structs.replace(free(0), reading=Reading(device_id="x"))]
-    begin = "1 requested, 0 of one vendor qualify\n  nvidia0: "
-    assert said(silent, Criteria(free_memory_bytes=1)) == f"{begin}free memory is unknown"
-    assert said(silent, Criteria(max_utilization_ratio=1.0)) == f"{begin}utilization is unknown"
-    assert said(silent, Criteria(unused=True)) == f"{begin}its processes are unknown"
+    prefix = "1 requested, 0 of one vendor qualify\n  nvidia0: "
+    assert reasons_of(silent, Criteria(free_memory_bytes=1)) == f"{prefix}free memory is unknown"
+    assert (
+        reasons_of(silent, Criteria(max_utilization_ratio=1.0)) == f"{prefix}utilization is unknown"
+    )
+    assert reasons_of(silent, Criteria(unused=True)) == f"{prefix}its processes are unknown"
 
 
 def test_a_filter_lets_through_what_it_is_true_of_and_nothing_else() -> None:
@@ -139,9 +142,9 @@ def test_a_filter_lets_through_what_it_is_true_of_and_nothing_else() -> None:
     assert [
         one.device.index for one in pick([loaded(0, 0.75), loaded(1, 0.25)], criteria).views
     ] == [1]
-    begin = "1 requested, 0 of one vendor qualify\n  nvidia0: "
-    assert said([loaded(0, 0.5)], criteria) == f"{begin}the filter is false"
-    assert said([loaded(0, None)], criteria) == f"{begin}the filter is unknown"
+    prefix = "1 requested, 0 of one vendor qualify\n  nvidia0: "
+    assert reasons_of([loaded(0, 0.5)], criteria) == f"{prefix}the filter is false"
+    assert reasons_of([loaded(0, None)], criteria) == f"{prefix}the filter is unknown"
 
 
 def test_a_device_as_busy_as_allowed_qualifies() -> None:
@@ -151,13 +154,13 @@ def test_a_device_as_busy_as_allowed_qualifies() -> None:
 def test_a_wish_for_a_vendor_is_met_by_its_devices_alone() -> None:
     amd = free(1, 10, device=device(1, vendor="amd", uuid="GPU-1"))
     assert pick([free(0), amd], Criteria(vendor="amd")).views == (amd,)
-    assert said([free(0)], Criteria(vendor="amd")).endswith("\n  nvidia0: is of nvidia")
+    assert reasons_of([free(0)], Criteria(vendor="amd")).endswith("\n  nvidia0: is of nvidia")
 
 
 def test_an_instance_of_a_device_that_is_not_cut_is_not_given() -> None:
     """A driver may list instances for a moment after a device was made whole again."""
     assert pick([free(0), mig_view(1, 0)], Criteria()).views == (free(0),)
-    assert said([free(0), mig_view(1, 0)], Criteria(count=2)).startswith(
+    assert reasons_of([free(0), mig_view(1, 0)], Criteria(count=2)).startswith(
         "2 requested, 1 of one vendor"
     )
 
@@ -342,7 +345,7 @@ def test_a_vendor_without_a_variable_is_a_mistake(node: NvmlScenario) -> None:
     assert run.stderr.endswith(", not 'nvida'\n")
 
 
-def test_a_command_that_is_not_there_is_told(node: NvmlScenario) -> None:
+def test_a_command_that_is_not_there_is_reported(node: NvmlScenario) -> None:
     run = accelwatch("pick", *PATIENT, "--", "no-such-command", environ=node.environment())
     assert (run.returncode, run.stdout) == (2, "")
     assert "cannot run no-such-command" in run.stderr
@@ -371,7 +374,7 @@ def test_a_filter_sees_an_opt_in_group_that_is_collected(
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (("--root", "/no/such/root"), "--root /no/such/root: no such directory"),
         (("--backend", "nvida"), "--backend 'nvida' is not installed; did you mean nvidia?"),
@@ -381,9 +384,11 @@ def test_a_filter_sees_an_opt_in_group_that_is_collected(
 @pytest.mark.parametrize(
     "command", ["pick", "dashboard", "serve", "record -o /nowhere/r", "--json"]
 )
-def test_what_is_not_there_cannot_be_read(command: str, words: tuple[str, str], told: str) -> None:
+def test_what_is_not_there_cannot_be_read(
+    command: str, words: tuple[str, str], message: str
+) -> None:
     run = accelwatch(*command.split(), *words)
-    assert (run.returncode, run.stderr) == (2, f"accelwatch: {told}\n")
+    assert (run.returncode, run.stderr) == (2, f"accelwatch: {message}\n")
 
 
 def test_a_recording_is_picked_from_without_a_gpu_and_runs_nothing() -> None:

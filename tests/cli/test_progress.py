@@ -129,7 +129,7 @@ def test_a_back_test_is_a_table_on_a_terminal_and_lines_of_json_on_a_pipe(
     assert "back-test" not in err
 
 
-def test_lines_of_json_that_a_terminal_is_asked_for_have_no_bar_between_them(
+def test_lines_of_json_that_go_to_a_terminal_have_no_bar_between_them(
     archive: Path, rules: Path
 ) -> None:
     rules.write_text(RULES.replace("> 90", "> 1"), encoding="utf-8")
@@ -155,9 +155,9 @@ def test_an_archive_that_is_looked_through_ends_in_a_table(archive: Path) -> Non
 
 
 def test_a_check_says_how_many_files_of_how_many_it_has_looked_through(archive: Path) -> None:
-    told: list[tuple[float, float]] = []
-    assert list(check(archive, lambda *one: told.append(one))) == []
-    assert told == [(1, 2), (2, 2)]
+    reports: list[tuple[float, float]] = []
+    assert list(check(archive, lambda *one: reports.append(one))) == []
+    assert reports == [(1, 2), (2, 2)]
 
 
 def test_a_recording_that_is_read_says_how_many_documents_of_how_many(tmp_path: Path) -> None:
@@ -165,9 +165,9 @@ def test_a_recording_that_is_read_says_how_many_documents_of_how_many(tmp_path: 
     with Recorder(file) as recorder:
         for at in range(3):
             recorder.write(structs.replace(machines.snapshot(), time=machines.NOW + at))
-    told: list[tuple[float, float]] = []
-    replayed(file, tmp_path / "archive", pytest.fail, lambda *one: told.append(one))
-    assert told == [(1, 3), (2, 3), (3, 3)]
+    reports: list[tuple[float, float]] = []
+    replayed(file, tmp_path / "archive", pytest.fail, lambda *one: reports.append(one))
+    assert reports == [(1, 3), (2, 3), (3, 3)]
 
 
 def test_the_first_round_over_a_fleet_has_a_bar(tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ def test_a_closed_stderr_has_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("speed", "said"),
+    ("speed", "text"),
     [
         (0.4, "0.4 s of data/s"),
         (90, "1.5 min of data/s"),
@@ -217,15 +217,15 @@ def test_a_closed_stderr_has_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:
         (129_600, "1.5 days of data/s"),
     ],
 )
-def test_a_rate_of_recorded_time(speed: float, said: str) -> None:
-    assert recorded_time(speed) == said
+def test_a_rate_of_recorded_time(speed: float, text: str) -> None:
+    assert recorded_time(speed) == text
 
 
 @pytest.mark.parametrize(
-    ("speed", "said"), [(0.25, "0.2 files/s"), (9.94, "9.9 files/s"), (1234.5, "1,234 files/s")]
+    ("speed", "text"), [(0.25, "0.2 files/s"), (9.94, "9.9 files/s"), (1234.5, "1,234 files/s")]
 )
-def test_a_rate_of_things(speed: float, said: str) -> None:
-    assert counting("files")(speed) == said
+def test_a_rate_of_things(speed: float, text: str) -> None:
+    assert counting("files")(speed) == text
 
 
 def test_a_table_is_aligned() -> None:

@@ -70,8 +70,8 @@ def cell(field: str, one: DeviceView) -> str:
 
 
 def test_header_and_row_as_nvidia_smi_writes_them() -> None:
-    asked = "index,gpu_name,memory.used,utilization.gpu,power.draw,clocks.gr,pstate,temperature.gpu"
-    assert answer(asked, view(0)) == [
+    query = "index,gpu_name,memory.used,utilization.gpu,power.draw,clocks.gr,pstate,temperature.gpu"
+    assert answer(query, view(0)) == [
         "index, name, memory.used [MiB], utilization.gpu [%], power.draw [W], "
         "clocks.current.graphics [MHz], pstate, temperature.gpu",
         "0, NVIDIA H100 80GB HBM3, 62464 MiB, 97 %, 642.12 W, 1980 MHz, P0, 61",
@@ -79,12 +79,12 @@ def test_header_and_row_as_nvidia_smi_writes_them() -> None:
 
 
 def test_noheader_and_nounits() -> None:
-    asked = "memory.total,power.limit"
-    assert answer(asked, view(0), header=False, units=False) == ["81920, [N/A]"]
-    assert answer(asked, view(0), units=False)[0] == "memory.total [MiB], power.limit [W]"
+    query = "memory.total,power.limit"
+    assert answer(query, view(0), header=False, units=False) == ["81920, [N/A]"]
+    assert answer(query, view(0), units=False)[0] == "memory.total [MiB], power.limit [W]"
 
 
-def test_faults_are_told_apart_from_what_is_not_there() -> None:
+def test_faults_are_distinguished_from_what_is_not_there() -> None:
     denied = msgspec.structs.replace(
         view(1), reading=Reading(device_id="x", absent={("*",): Absence.PERMISSION})
     )
@@ -120,8 +120,8 @@ def test_other_vendors_answer_the_same_words() -> None:
     one = msgspec.structs.replace(
         view(0), device=instinct, reading=Reading(device_id="amd:x", values=values)
     )
-    asked = "name,uuid,utilization.gpu,memory.total,temperature.gpu,power.draw"
-    assert answer(asked, one, header=False) == [
+    query = "name,uuid,utilization.gpu,memory.total,temperature.gpu,power.draw"
+    assert answer(query, one, header=False) == [
         "AMD Instinct MI300X, [N/A], 50 %, 196608 MiB, 71, 1050.00 W"
     ]
 
@@ -237,7 +237,7 @@ def test_free_memory_is_what_neither_use_nor_reservation_take() -> None:
         ("", "[N/A], [N/A]"),
     ],
 )
-def test_a_pending_repair_is_told_in_the_part_s_own_way(key: str, cells: str) -> None:
+def test_a_pending_repair_is_reported_in_the_part_s_own_way(key: str, cells: str) -> None:
     values: dict[Series, Number] = {("memory_repair_pending",): 1}
     if key:
         values[key, "uncorrected"] = 3
@@ -311,7 +311,7 @@ def test_titles_are_those_of_the_recordings(path: str) -> None:
             assert answer(names, view(0), units=units)[0].split(", ") == titles
 
 
-def test_a_driver_that_will_not_start_is_told_on_stderr(tmp_path: Path) -> None:
+def test_a_driver_that_will_not_start_is_reported_on_stderr(tmp_path: Path) -> None:
     scenario = NvmlScenario.of(tmp_path / "node.scenario", "h100x8")
     scenario.fault("nvmlInit_v2", "error:9")
     scenario.write()
@@ -339,7 +339,7 @@ def test_the_command_answers_through_the_library(tmp_path: Path) -> None:
     ]
 
 
-def test_modes_places_and_remaps_are_answered() -> None:
+def test_modes_slots_and_remaps_are_answered() -> None:
     values: dict[Series, Number] = {
         ("persistence_enabled",): 1,
         ("ecc_enabled_pending",): 0,

@@ -61,8 +61,8 @@ def test_a_night_from_the_plan_to_the_release(
                 stop_file=str(tmp_path / "STOP"),
             )
             async with hub(node, rules=rules, state_dir=tmp_path, remedy=remedy) as running:
-                asking = ("--hub", running.base)
-                why = ("--reason", "by hand", *asking)
+                hub_option = ("--hub", running.base)
+                why = ("--reason", "by hand", *hub_option)
                 engine = running.hub.remedies
                 assert engine is not None
                 state = engine.engine
@@ -70,22 +70,22 @@ def test_a_night_from_the_plan_to_the_release(
                     lambda: any(one.approval.asked for one in state.state.remedies.values())
                 )
 
-                code, out, _ = await typed("remedy", "list", *asking)
+                code, out, _ = await typed("remedy", "list", *hub_option)
                 assert code == 0
                 assert out.startswith(f"{node}  awaiting approval  since ")
-                code, out, _ = await typed("remedy", "plan", node, *asking)
+                code, out, _ = await typed("remedy", "plan", node, *hub_option)
                 lines = out.splitlines()
                 assert lines[0] == f"{node} is awaiting approval"
                 digest = lines[1].split()[1]
                 assert lines[1] == f"plan {digest} of rule gpu.lost for i1"
                 assert lines[2] == "mode approve, confidence high"
                 assert lines[3] == f"1. take {node} out of the pool"
-                code, _, said = await typed("approve", node, *why)
+                code, _, errors = await typed("approve", node, *why)
                 assert code != 0
-                assert f"accelwatch remedy plan {node} shows it" in said
-                code, _, said = await typed("approve", node, "--plan", digest, *asking)
+                assert f"accelwatch remedy plan {node} shows it" in errors
+                code, _, errors = await typed("approve", node, "--plan", digest, *hub_option)
                 assert code != 0
-                assert "--reason TEXT is required" in said
+                assert "--reason TEXT is required" in errors
                 code, out, _ = await typed("approve", node, "--plan", "0" * 16, *why)
                 assert code in (1, 4)
                 assert world.nodes["n1"].mark is None
@@ -93,18 +93,18 @@ def test_a_night_from_the_plan_to_the_release(
                 assert code == 0
                 await running.until(lambda: world.nodes["n1"].mark is not None)
 
-                code, out, said = await typed("stop", *why)
+                code, out, errors = await typed("stop", *why)
                 assert (code, out) == (0, "")
-                assert "ana (unverified) stopped everything" in said
-                _, _, said = await typed("remedies", *asking)
-                assert "remedies are stopped by ana (unverified): by hand" in said
+                assert "ana (unverified) stopped everything" in errors
+                _, _, errors = await typed("remedies", *hub_option)
+                assert "remedies are stopped by ana (unverified): by hand" in errors
                 assert (await typed("start", *why))[0] == 0
-                code, out, _ = await typed("breaker", *asking)
+                code, out, _ = await typed("breaker", *hub_option)
                 assert (code, out) == (0, "closed\n")
                 assert (await typed("breaker", "reset", *why))[0] == 0
-                code, _, said = await typed("breaker", "open", *asking)
+                code, _, errors = await typed("breaker", "open", *hub_option)
                 assert code != 0
-                assert "`remedy breaker reset`" in said
+                assert "`remedy breaker reset`" in errors
 
                 code, out, _ = await typed("retry", node, *why)
                 assert (code, out.startswith(f"{node}  quarantined")) == (1, True)
@@ -114,12 +114,12 @@ def test_a_night_from_the_plan_to_the_release(
                 assert (await typed("forget", node, *why))[:2] == (0, "")
                 assert node not in state.state.remedies
                 assert (await typed("hold", node, "--for", "4h", *why))[0] == 0
-                _, _, said = await typed("remedies", *asking)
-                assert f"{node} is on hold: ana (unverified): by hand" in said
+                _, _, errors = await typed("remedies", *hub_option)
+                assert f"{node} is on hold: ana (unverified): by hand" in errors
                 assert (await typed("hold", node, "--end", *why))[0] == 0
-                code, _, said = await typed("quarantine", "n9", *why)
+                code, _, errors = await typed("quarantine", "n9", *why)
                 assert code != 0
-                assert "no node 'n9'" in said
+                assert "no node 'n9'" in errors
 
     asyncio.run(main())
 
@@ -127,14 +127,14 @@ def test_a_night_from_the_plan_to_the_release(
 def test_a_hub_that_does_not_act_says_so() -> None:
     async def main() -> None:
         async with hub() as running:
-            code, out, said = await typed("remedies", "--hub", running.base)
+            code, out, errors = await typed("remedies", "--hub", running.base)
             assert (code, out) == (0, "")
-            assert "see remedy.actions in hub.yaml" in said
-            _, _, said = await typed("breaker", "--hub", running.base)
-            assert "see remedy.actions in hub.yaml" in said
-            code, _, said = await typed("stop", "--reason", "x", "--hub", running.base)
+            assert "see remedy.actions in hub.yaml" in errors
+            _, _, errors = await typed("breaker", "--hub", running.base)
+            assert "see remedy.actions in hub.yaml" in errors
+            code, _, errors = await typed("stop", "--reason", "x", "--hub", running.base)
             assert code != 0
-            assert "there are no remedy.actions in hub.yaml" in said
+            assert "there are no remedy.actions in hub.yaml" in errors
 
     asyncio.run(main())
 
@@ -142,7 +142,7 @@ def test_a_hub_that_does_not_act_says_so() -> None:
 @pytest.mark.parametrize(
     ("stage", "code"), [("quarantined", 0), ("awaiting_approval", 4), ("unknown", 3), (None, 0)]
 )
-def test_the_exit_code_tells_how_the_node_stands(stage: str | None, code: int) -> None:
+def test_the_exit_code_is_the_state_of_the_node(stage: str | None, code: int) -> None:
     row = None if stage is None else remedy("n1", stage, "i1")
     assert code_of("release", answered("ana released it", row)) == code
     assert code_of("release", answered("this changes nothing", row)) == 1

@@ -30,7 +30,7 @@ async def typed(*words: str) -> tuple[int, str, str]:
     return code, result.stdout, result.stderr or str(error or "")
 
 
-def spare(name: str, standing: str, **changes: Any) -> SpareDocument:
+def spare(name: str, status: str, **changes: Any) -> SpareDocument:
     usual: dict[str, Any] = {
         "node": name,
         "usable": True,
@@ -43,7 +43,7 @@ def spare(name: str, standing: str, **changes: Any) -> SpareDocument:
         "rack": "r9",
         "score": 0.0,
     }
-    return SpareDocument(name=name, state=standing, **{**usual, **changes})
+    return SpareDocument(name=name, state=status, **{**usual, **changes})
 
 
 SPARES = SparesPage(
@@ -76,18 +76,18 @@ def test_spares_are_listed_with_pool_state_test_and_whom_they_stand_for() -> Non
             code, out, _ = await typed("spares", "--json", "--hub", base)
             assert (code, len(json.loads(out)["spares"])) == (0, 4)
             answers.of(SparesPage(acts=True))
-            code, out, said = await typed("spares", "--hub", base)
+            code, out, errors = await typed("spares", "--hub", base)
             assert (code, out) == (0, "")
-            assert "no spares configured; see remedy.spares.nodes in hub.yaml" in said
+            assert "no spares configured; see remedy.spares.nodes in hub.yaml" in errors
             answers.of(SparesPage(acts=False))
-            _, _, said = await typed("spares", "--hub", base)
-            assert "see remedy.actions in hub.yaml" in said
+            _, _, errors = await typed("spares", "--hub", base)
+            assert "see remedy.actions in hub.yaml" in errors
 
     asyncio.run(main())
 
 
 @pytest.mark.parametrize(
-    ("verb", "told", "code"),
+    ("verb", "outcome", "code"),
     [
         ("approve", answered("approve by kim: yes", draining()), 0),
         ("stop", answered("kim stopped everything"), 0),
@@ -97,8 +97,8 @@ def test_spares_are_listed_with_pool_state_test_and_whom_they_stand_for() -> Non
         ("release", answered("release by kim: done", awaiting_approval()), 4),
     ],
 )
-def test_a_word_ends_with_what_has_come_of_it(verb: str, told: Commanded, code: int) -> None:
-    assert code_of(verb, told) == code
+def test_a_word_ends_with_what_has_come_of_it(verb: str, outcome: Commanded, code: int) -> None:
+    assert code_of(verb, outcome) == code
 
 
 @pytest.mark.parametrize(
@@ -115,19 +115,21 @@ def test_a_word_ends_with_what_has_come_of_it(verb: str, told: Commanded, code: 
         ),
     ],
 )
-def test_a_refusal_is_told_apart_from_doubt(answer: tuple[int, str], code: int, text: str) -> None:
+def test_a_refusal_is_distinguished_from_doubt(
+    answer: tuple[int, str], code: int, text: str
+) -> None:
     async def main() -> None:
         async with answering() as (answers, base):
             answers.refuse(*answer)
-            ended, out, said = await typed("quarantine", "n9", *WHY, "--hub", base)
+            ended, out, errors = await typed("quarantine", "n9", *WHY, "--hub", base)
             assert (ended, out) == (code, "")
-            assert text in said
+            assert text in errors
 
     asyncio.run(main())
 
 
 SHOWN: tuple[tuple[str, ...], ...] = (("remedies",), ("breaker",))
-SAID: tuple[tuple[str, ...], ...] = (
+MESSAGES: tuple[tuple[str, ...], ...] = (
     *(
         (verb, "n2")
         for verb in ("quarantine", "release", "deny", "hold", "recovered", "retry", "forget")
@@ -144,8 +146,8 @@ def test_the_list_says_why_rules_need_approval() -> None:
         async with answering() as (answers, base):
             answers.of(page(approval_needed="the database is replicated asynchronously"))
             _, out, err = await typed("remedy", "list", "--hub", base)
-            said = "rules act only with a person's approval: the database is replicated"
-            assert said in out + err
+            reason = "rules act only with a person's approval: the database is replicated"
+            assert reason in out + err
             answers.of(page())
             _, out, err = await typed("remedy", "list", "--hub", base)
             assert "approval" not in out + err
@@ -161,11 +163,11 @@ def test_every_command_has_json_and_ends_with_0() -> None:
                 code, out, _ = await typed(*words, "--json", "--hub", base)
                 assert (code, bool(json.loads(out))) == (0, True), words
             answers.of(answered("it counts", draining()))
-            for words in SAID:
+            for words in MESSAGES:
                 code, out, _ = await typed(*words, *WHY, "--json", "--hub", base)
                 assert (code, json.loads(out)["remedy"]["node"]) == (0, "n009"), words
-                code, _, said = await typed(*words, "--json", "--hub", base)
-                assert (code, "--reason TEXT is required" in said) == (2, True), words
+                code, _, errors = await typed(*words, "--json", "--hub", base)
+                assert (code, "--reason TEXT is required" in errors) == (2, True), words
             answers.of(RemediesPage(acts=False))
             assert (await typed("remedies", "--hub", base))[0] == 0
 

@@ -94,13 +94,13 @@ def test_help_is_a_word_too(words: list[str]) -> None:
 
 
 def test_help_of_a_command_by_the_word_before_it() -> None:
-    said = warm_command.accelwatch("help", "remedy", "plan").stdout
-    assert said == warm_command.accelwatch("remedy", "plan", "--help").stdout
-    assert said.startswith("Usage: accelwatch remedy plan")
+    stdout = warm_command.accelwatch("help", "remedy", "plan").stdout
+    assert stdout == warm_command.accelwatch("remedy", "plan", "--help").stdout
+    assert stdout.startswith("Usage: accelwatch remedy plan")
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--nonsense"], "accelwatch: no such option: --nonsense"),
         (["nonsense"], "accelwatch: no such command 'nonsense'; see: accelwatch --help\n"),
@@ -112,10 +112,10 @@ def test_help_of_a_command_by_the_word_before_it() -> None:
         ),
     ],
 )
-def test_a_mistake_is_one_line_of_the_same_voice(words: list[str], said: str) -> None:
+def test_a_mistake_is_one_line_of_the_same_voice(words: list[str], message: str) -> None:
     run = warm_command.accelwatch(*words)
     assert (run.returncode, run.stdout, run.stderr.count("\n")) == (2, "", 1)
-    assert run.stderr.startswith(said)
+    assert run.stderr.startswith(message)
 
 
 def test_a_group_without_a_command_shows_its_help() -> None:

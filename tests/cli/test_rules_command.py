@@ -37,13 +37,13 @@ def run(*words: object) -> tuple[int, str, str]:
     return result.exit_code, result.stdout, result.stderr or str(result.exception or "")
 
 
-def test_good_rules_are_ok_and_their_cost_is_told(file: Path) -> None:
-    code, _, said = run("check", file)
+def test_good_rules_are_ok_and_their_cost_is_printed(file: Path) -> None:
+    code, _, errors = run("check", file)
     assert code == 0
-    assert "ok; rules: 1, files: 1; 2 windows take 3 MiB for 8000 devices on 1000 nodes" in said
+    assert "ok; rules: 1, files: 1; 2 windows take 3 MiB for 8000 devices on 1000 nodes" in errors
 
 
-def test_the_memory_of_nodes_with_one_device_is_told_when_they_are_counted(file: Path) -> None:
+def test_the_memory_of_nodes_with_one_device_is_printed_when_they_are_counted(file: Path) -> None:
     file.write_text(RULES.replace("temperature_celsius", "host_memory_available_bytes"), "utf-8")
     eight = json.loads(run("check", file, "--devices", "64", "--json")[1])
     one = json.loads(run("check", file, "--devices", "64", "--nodes", "64", "--json")[1])
@@ -59,28 +59,28 @@ def test_a_folder_without_a_rule_file_is_a_mistake(
     folder = tmp_path / "rules.d"
     (folder / "inside").mkdir(parents=True)
     (folder / "inside" / "rules.yaml").write_text(RULES, encoding="utf-8")
-    code, out, said = run(*words, file, folder)
+    code, out, errors = run(*words, file, folder)
     assert (code != 0, out) == (True, "")
-    assert f"{folder}: there is no rule file in this folder; they end in .yaml or .yml" in said
+    assert f"{folder}: there is no rule file in this folder; they end in .yaml or .yml" in errors
     (folder / "more.yml").write_text(RULES.replace("site.hot", "a"), encoding="utf-8")
     assert run("check", file, folder)[0] == 0
 
 
 def test_windows_that_cost_too_much_are_refused_with_the_dearest(file: Path) -> None:
-    code, _, said = run("check", file, "--devices", "5000000")
+    code, _, errors = run("check", file, "--devices", "5000000")
     assert code != 0
-    assert "the dearest are" in said
-    assert "site.hot" in said
+    assert "the dearest are" in errors
+    assert "site.hot" in errors
 
 
-def test_windows_name_the_place_of_their_rules(file: Path) -> None:
+def test_windows_name_the_line_of_their_rules(file: Path) -> None:
     assert f"site.hot ({file}:3)" in run("check", file, "--devices", "5000000")[2]
 
 
-def test_check_and_test_tell_it_as_json_too(file: Path) -> None:
-    told = json.loads(run("check", file, "--json")[1])
-    assert (told["rules"], told["files"], told["windows"]) == (1, 1, 2)
-    assert told["window_bytes"] > 1 << 20
+def test_check_and_test_print_json_too(file: Path) -> None:
+    document = json.loads(run("check", file, "--json")[1])
+    assert (document["rules"], document["files"], document["windows"]) == (1, 1, 2)
+    assert document["window_bytes"] > 1 << 20
     assert json.loads(run("test", file, "--json")[1]) == {
         "passed": 1, "failed": [], "untested": []
     }  # fmt: skip
@@ -111,11 +111,11 @@ def test_a_number_that_a_quantity_never_reaches_is_doubted(
     file: Path, when: str, doubt: str
 ) -> None:
     file.write_text(f"version: 1\nrules:\n- {{id: a, title: A, when: '{when}'}}\n")
-    code, out, said = run("check", file, "--json")
+    code, out, errors = run("check", file, "--json")
     assert code == 0
-    assert f"is this meant? {file}:3: a: when: " in said
-    (told,) = json.loads(out)["doubts"]
-    assert doubt in told
+    assert f"is this meant? {file}:3: a: when: " in errors
+    (reported,) = json.loads(out)["doubts"]
+    assert doubt in reported
 
 
 def test_an_event_of_a_test_that_matches_nothing_is_doubted(file: Path) -> None:
@@ -151,7 +151,7 @@ def test_what_may_be_is_not_doubted(file: Path, when: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "asks"),
+    ("more", "is_doubted"),
     [
         ("", True),
         (", confidence: high", False),
@@ -159,37 +159,39 @@ def test_what_may_be_is_not_doubted(file: Path, when: str) -> None:
         (", mode: approve", False),
     ],
 )
-def test_a_rule_that_is_to_act_and_will_ask_is_doubted(file: Path, more: str, asks: bool) -> None:
+def test_a_rule_that_is_to_act_and_will_ask_is_doubted(
+    file: Path, more: str, is_doubted: bool
+) -> None:
     action = "action: {quarantine: {level: node, when: now}}"
     defaults = "version: 1\ndefaults: {mode: auto}\n"
     rule = f"{{id: a, title: A, when: 'power_watts > 9', {action}{more}}}"
     file.write_text(f"{defaults}rules:\n- {rule}\n")
-    told = json.loads(run("check", file, "--json")[1])["doubts"]
-    assert ["a person has to approve each time; write `act_on: low`" in one for one in told] == [
+    doubts = json.loads(run("check", file, "--json")[1])["doubts"]
+    assert ["a person has to approve each time; write `act_on: low`" in one for one in doubts] == [
         True
-    ] * asks
+    ] * is_doubted
 
 
 def test_no_shipped_rule_is_doubted() -> None:
     assert json.loads(run("check", "--json")[1])["doubts"] == []
 
 
-def test_what_is_wrong_is_told_with_its_line(file: Path) -> None:
+def test_what_is_wrong_is_reported_with_its_line(file: Path) -> None:
     file.write_text(RULES.replace("temperature", "temprature", 1), encoding="utf-8")
-    code, _, said = run("check", file)
+    code, _, errors = run("check", file)
     assert code != 0
-    assert f"{file}:5: rules[0].when: unknown name temprature_celsius" in said
+    assert f"{file}:5: rules[0].when: unknown name temprature_celsius" in errors
 
 
 def test_tests_that_pass_are_counted(file: Path) -> None:
     assert run("test", file)[0] == 0
 
 
-def test_a_test_that_fails_is_named_with_its_place(file: Path) -> None:
+def test_a_test_that_fails_is_named_with_its_line(file: Path) -> None:
     file.write_text(RULES.replace("140s", "20s"), encoding="utf-8")
-    code, _, said = run("test", file)
+    code, _, errors = run("test", file)
     assert code == 1
-    assert f"{file}:3: site.hot: fires: nvidia0 fires at 140 s; expected at 20 s" in said
+    assert f"{file}:3: site.hot: fires: nvidia0 fires at 140 s; expected at 20 s" in errors
 
 
 def test_rules_without_a_test_are_named(file: Path) -> None:
@@ -219,16 +221,16 @@ def test_one_rule_is_shown(file: Path) -> None:
     assert json.loads(run("show", "site.hot", file, "--json")[1])["cooldown_s"] == 1800.0
 
 
-def test_a_rule_that_is_not_there_is_told_with_the_nearest(file: Path) -> None:
-    code, _, said = run("show", "site.hto", file)
+def test_a_rule_that_is_not_there_is_reported_with_the_nearest(file: Path) -> None:
+    code, _, errors = run("show", "site.hto", file)
     assert code != 0
-    assert "did you mean site.hot?" in said
+    assert "did you mean site.hot?" in errors
 
 
-def test_a_pack_that_is_not_shipped_is_told() -> None:
-    code, _, said = run("list", "-p", "servce")
+def test_a_pack_that_is_not_shipped_is_reported() -> None:
+    code, _, errors = run("list", "-p", "servce")
     assert code != 0
-    assert "no pack 'servce'; did you mean service?" in said
+    assert "no pack 'servce'; did you mean service?" in errors
 
 
 def test_the_schema_is_printed_and_knows_the_file(file: Path) -> None:
@@ -239,9 +241,9 @@ def test_the_schema_is_printed_and_knows_the_file(file: Path) -> None:
 @pytest.mark.parametrize("pack", pack_names())
 def test_the_shipped_packs_pass_their_own_tests(pack: str) -> None:
     assert run("check", "-p", pack)[0] == 0
-    code, _, said = run("test", "-p", pack)
-    assert code == 0, said
-    assert "without a test" not in said
+    code, _, errors = run("test", "-p", pack)
+    assert code == 0, errors
+    assert "without a test" not in errors
     schema = jsonschema_rs.validator_for(json.loads(run("schema")[1]))
     written = (PACKS / f"{pack}.yaml").read_text(encoding="utf-8")
     assert schema.is_valid(yaml.safe_load(written))

@@ -35,7 +35,7 @@ def run(*words: object) -> tuple[int, str, str]:
 
 
 def test_the_rules_are_on_stdout_and_the_reasons_on_stderr(file: Path) -> None:
-    code, text, said = run(file)
+    code, text, errors = run(file)
     assert code == 0
     (group,) = yaml.safe_load(text)["groups"]
     assert group["name"] == "accelwatch rules"
@@ -44,8 +44,8 @@ def test_the_rules_are_on_stdout_and_the_reasons_on_stderr(file: Path) -> None:
     assert 'instance="n1"' in rule["expr"]
     assert rule["keep_firing_for"] == "2m"
     assert "# site.age is not here: PromQL cannot say" in text
-    assert "site.age is not exported: PromQL cannot say" in said
-    assert "1 of 2 rules exported" in said
+    assert "site.age is not exported: PromQL cannot say" in errors
+    assert "1 of 2 rules exported" in errors
 
 
 def test_a_file_is_written_for_whom_it_is_meant(file: Path, tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_a_file_is_written_for_whom_it_is_meant(file: Path, tmp_path: Path) -> N
     assert stat.S_IMODE(path.stat().st_mode) == 0o644
 
 
-def test_what_prometheus_is_like_can_be_told(file: Path) -> None:
+def test_options_of_an_export_change_its_rules(file: Path) -> None:
     often = ("--scrape-interval", "15s", "--node-label", "node", "--no-keep-firing-for")
     _, text, _ = run(file, *often)
     assert "count_over_time" in text
@@ -93,6 +93,6 @@ def test_a_pack_is_exported_by_its_name() -> None:
     ],
 )
 def test_what_makes_no_sense_is_refused(file: Path, words: tuple[str, ...], reason: str) -> None:
-    code, _, said = run(file, *words)
+    code, _, errors = run(file, *words)
     assert code != 0
-    assert reason in said
+    assert reason in errors

@@ -153,7 +153,7 @@ def test_a_dead_hub_costs_its_part_and_the_exit_code(tmp_path: Path) -> None:
     assert "hub pod-2: cannot connect" in run.stderr
 
 
-def test_what_a_hub_said_last_stays_stale_in_the_next_document(tmp_path: Path) -> None:
+def test_what_a_hub_reported_last_stays_stale_in_the_next_document(tmp_path: Path) -> None:
     async def main() -> Run:
         out = tmp_path / "documents"
         words = ("--json", "--devices", "-w", "500ms", "-n", "40", "-o", str(out))
@@ -190,7 +190,7 @@ def test_a_filter_that_no_hub_takes_is_a_mistake_of_the_command_line(tmp_path: P
     assert "a value is missing after <" in run.stderr
 
 
-def test_no_hub_at_all_is_told_of_each() -> None:
+def test_no_hub_at_all_is_reported_for_each() -> None:
     run = accelwatch("fleet", "--hub", "a=127.0.0.1:1", "--hub", "b=127.0.0.1:2", "--json")
     assert run.returncode == 1
     assert run.stdout == ""

@@ -24,8 +24,8 @@ WHY = ("--for", "2h", "--reason", "swap")
 async def typed(*words: str) -> tuple[int, str, str]:
     """Exit code, output and what is said beside it."""
     result = await asyncio.to_thread(CliRunner().invoke, build(), list(words))
-    said = result.stderr or str(result.exception or "")
-    return result.exit_code, result.stdout, said.replace("accelwatch: ", "")
+    errors = result.stderr or str(result.exception or "")
+    return result.exit_code, result.stdout, errors.replace("accelwatch: ", "")
 
 
 def test_silences_and_maintenance_from_beginning_to_end(
@@ -42,66 +42,68 @@ def test_silences_and_maintenance_from_beginning_to_end(
             agent(broken) as one,
             hub(one.address, rules=rules, state_dir=tmp_path) as running,
         ):
-            asking = ("--hub", running.base)
+            hub_option = ("--hub", running.base)
             await running.until(lambda: bool(running.hub.rules and running.hub.rules.open))
 
-            code, out, said = await typed("silence", "add", "rule=~gpu.*,rack=", *WHY, *asking)
-            assert (code, said) == (0, "1 open incident muted by it now\n")
+            code, out, errors = await typed(
+                "silence", "add", "rule=~gpu.*,rack=", *WHY, *hub_option
+            )
+            assert (code, errors) == (0, "1 open incident muted by it now\n")
             id_, state, *_ = out.split("  ")
             assert (id_, state) == ("s2", "in force")
             assert out.endswith("Z  rule=~gpu.*, rack=  ana (unverified): swap\n")
-            _, out, _ = await typed("incidents", *asking)
+            _, out, _ = await typed("incidents", *hub_option)
             assert out.endswith("A GPU is lost  (muted by silence s2: swap)\n")
-            _, out, _ = await typed("incidents", "i1", *asking)
+            _, out, _ = await typed("incidents", "i1", *hub_option)
             assert "muted by   silence s2: swap" in out
-            code, out, _ = await typed("silence", "list", "--json", *asking)
+            code, out, _ = await typed("silence", "list", "--json", *hub_option)
             assert [row["id"] for row in json.loads(out)["silences"]] == ["s2"]
 
             nodes = (f"{one.address},n[1-2]", "n9", "--by", "ben")
-            code, out, said = await typed("maintenance", "add", *nodes, *WHY, *asking)
+            code, out, errors = await typed("maintenance", "add", *nodes, *WHY, *hub_option)
             assert code == 0
-            assert said == "no such node now: n1, n2, n9\nno open incidents muted by it now\n"
+            assert errors == "no such node now: n1, n2, n9\nno open incidents muted by it now\n"
             assert out.startswith("m3  in force  ")
             assert out.endswith(f"  {one.address},n[1-2],n9  ben (unverified): swap\n")
             later = ("--from", "2098-01-01T18:00", "--until", "2098-01-01T19:00", "--reason", "x")
-            code, _, said = await typed("maintenance", "add", "--all", *later, *asking)
+            code, _, errors = await typed("maintenance", "add", "--all", *later, *hub_option)
             assert code != 0
-            assert "beyond 90 days" in said
+            assert "beyond 90 days" in errors
 
-            assert await typed("silence", "end", "s2", *asking) == (0, "s2 ended\n", "")
-            _, out, said = await typed("silence", "list", *asking)
-            assert (out, said) == ("", "none\n")
-            _, out, _ = await typed("maintenance", "list", *asking)
+            assert await typed("silence", "end", "s2", *hub_option) == (0, "s2 ended\n", "")
+            _, out, errors = await typed("silence", "list", *hub_option)
+            assert (out, errors) == ("", "none\n")
+            _, out, _ = await typed("maintenance", "list", *hub_option)
             assert out.startswith("m3  in force")
-            code, out, _ = await typed("maintenance", "end", "m3", "--json", *asking)
+            code, out, _ = await typed("maintenance", "end", "m3", "--json", *hub_option)
             assert json.loads(out)["maintenance"]["in_force"] is False
-            code, _, said = await typed("maintenance", "end", "m3", *asking)
+            code, _, errors = await typed("maintenance", "end", "m3", *hub_option)
             assert code != 0
-            assert "no maintenance 'm3', or it is over" in said
+            assert "no maintenance 'm3', or it is over" in errors
 
             closing = ("incidents", "close", "i1", "--reason", "replaced")
-            assert await typed(*closing, *asking) == (0, "i1 closed\n", "")
-            _, out, _ = await typed("incidents", "i1", *asking)
+            assert await typed(*closing, *hub_option) == (0, "i1 closed\n", "")
+            _, out, _ = await typed("incidents", "i1", *hub_option)
             assert out.endswith("closed    replaced (by ana (unverified))\n")
 
     asyncio.run(main())
 
 
-def test_what_is_not_written_down_is_told(tmp_path: Path) -> None:
+def test_what_is_not_written_down_is_reported(tmp_path: Path) -> None:
     file = tmp_path / "rules.yaml"
     file.write_text(RULES, encoding="utf-8")
 
     async def main() -> None:
         async with hub(rules=RuleSettings(files=(str(file),))) as running:
-            asking = ("--hub", running.base)
-            code, out, said = await typed("silence", "add", "node=n1", *WHY, *asking)
+            hub_option = ("--hub", running.base)
+            code, out, errors = await typed("silence", "add", "node=n1", *WHY, *hub_option)
             assert (code, out[:4]) == (0, "s1  ")
-            assert said.startswith("in force, but not saved: no state_dir is set")
-            code, _, said = await typed("incidents", "note", "i99", "ordered", *asking)
+            assert errors.startswith("in force, but not saved: no state_dir is set")
+            code, _, errors = await typed("incidents", "note", "i99", "ordered", *hub_option)
             assert code != 0
-            assert "no incident 'i99' is kept" in said
-            _, _, said = await typed("silence", "end", "s1", *asking)
-            assert said.startswith("ended, but not written down: no state_dir is set")
+            assert "no incident 'i99' is kept" in errors
+            _, _, errors = await typed("silence", "end", "s1", *hub_option)
+            assert errors.startswith("ended, but not written down: no state_dir is set")
 
     asyncio.run(main())
 
@@ -134,12 +136,12 @@ def test_what_is_not_written_down_is_told(tmp_path: Path) -> None:
         (("incidents", "--by", "x"), "--reason and --by are for"),
     ],
 )
-def test_what_is_missing_or_too_much_is_told_before_anybody_is_asked(
+def test_what_is_missing_or_too_much_is_reported_before_any_request(
     words: tuple[str, ...], says: str
 ) -> None:
-    code, _, said = asyncio.run(typed(*words, "--hub", "127.0.0.1:1"))
+    code, _, errors = asyncio.run(typed(*words, "--hub", "127.0.0.1:1"))
     assert code != 0
-    assert says in said
+    assert says in errors
 
 
 @pytest.mark.parametrize(
@@ -152,10 +154,10 @@ def test_what_is_missing_or_too_much_is_told_before_anybody_is_asked(
         ("incidents", "close", "i1", "--reason", "x"),
     ],
 )
-def test_a_hub_that_is_not_there_is_told(words: tuple[str, ...]) -> None:
-    code, _, said = asyncio.run(typed(*words, "--hub", "127.0.0.1:1"))
+def test_a_hub_that_is_not_there_is_reported(words: tuple[str, ...]) -> None:
+    code, _, errors = asyncio.run(typed(*words, "--hub", "127.0.0.1:1"))
     assert code != 0
-    assert "127.0.0.1:1: cannot connect" in said
+    assert "127.0.0.1:1: cannot connect" in errors
 
 
 @pytest.mark.parametrize(

@@ -76,10 +76,10 @@ def test_the_agent(machine: Machine, tmp_path: Path) -> None:
     ) as one:
         assert one.stderr is not None
         try:
-            place = re.search(r"address=(\S+)", one.stderr.readline())
-            assert place is not None
+            address = re.search(r"address=(\S+)", one.stderr.readline())
+            assert address is not None
             assert "devices=10 backends=amd" in one.stderr.readline()
-            with urllib.request.urlopen(f"http://{place[1]}/v1/snapshot") as answer:
+            with urllib.request.urlopen(f"http://{address[1]}/v1/snapshot") as answer:
                 assert_is_it(json.load(answer))
         finally:
             one.terminate()

@@ -89,10 +89,10 @@ def test_one_look_names_each_device_that_is_not_well(path: Path) -> None:
         word = effective_state(view.state, view.health)
         if word not in WORST:
             continue
-        said = [one.severity for one in report.findings if one.device == view.device.name]
+        severities = [one.severity for one in report.findings if one.device == view.device.name]
         critical = WORST[word] is Status.CRITICAL
-        assert said, view.device.name
-        assert not critical or Severity.CRITICAL in said, view.device.name
+        assert severities, view.device.name
+        assert not critical or Severity.CRITICAL in severities, view.device.name
         assert slurm(report)
 
 

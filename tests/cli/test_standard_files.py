@@ -21,7 +21,7 @@ from support.processes.waiting import wait_until
 from support.servers.ports import free_port
 
 CLOSED = ["<&-", "2>&-", "<&- 2>&-"]
-BEGUN = """
+STARTED = """
 import os, sys
 from accelwatch.cli.startup.main import open_missing
 open_missing()
@@ -85,7 +85,7 @@ def test_a_file_that_is_written_gets_nothing_else(environ: dict[str, str], tmp_p
 
 
 @pytest.mark.parametrize("closed", CLOSED)
-def test_a_fleet_is_told_of(closed: str) -> None:
+def test_a_fleet_that_never_answered_is_printed(closed: str) -> None:
     where = f"127.0.0.1:{free_port()}"
     ended = run(closed, "fleet", "--targets", where, "--once", *PATIENT)
     assert ended.returncode == 1
@@ -134,7 +134,7 @@ def _listens(port: int) -> bool:
         ("--replay", "demo", *PATIENT),
     ],
 )
-def test_a_closed_stdout_is_told_in_one_line(
+def test_a_closed_stdout_is_reported_in_one_line(
     words: tuple[str, ...], environ: dict[str, str]
 ) -> None:
     ended = run(">&-", *words, environ=environ)
@@ -149,7 +149,7 @@ def test_a_check_that_is_out_of_time_says_so_to_people(environ: dict[str, str]) 
 
 
 @pytest.mark.parametrize(
-    ("closed", "told", "said"),
+    ("closed", "status", "message"),
     [
         ("<&- >&-", 2, "3 True True"),
         ("<&-", 1, "3 True False"),
@@ -157,10 +157,10 @@ def test_a_check_that_is_out_of_time_says_so_to_people(environ: dict[str, str]) 
         ("2>&-", 1, "3 False False"),
     ],
 )
-def test_what_is_opened_next_is_no_standard_file(closed: str, told: int, said: str) -> None:
-    words = closing(closed, "-c", BEGUN.format(told=told))
+def test_what_is_opened_next_is_no_standard_file(closed: str, status: int, message: str) -> None:
+    words = closing(closed, "-c", STARTED.format(status=status))
     ended = subprocess.run(words, capture_output=True, text=True, check=True)
-    assert (ended.stdout + ended.stderr).removesuffix("nobody reads this") == said
+    assert (ended.stdout + ended.stderr).removesuffix("nobody reads this") == message
 
 
 @pytest.mark.parametrize("gone", ["stdin", "stdout"])

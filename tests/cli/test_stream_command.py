@@ -22,7 +22,7 @@ def machine(tmp_path: Path) -> tuple[str, ...]:
     return "--root", str(tmp_path), "--backend", "amd"
 
 
-def begun(
+def started(
     *words: str, stdout: IO[bytes] | int = subprocess.PIPE, stderr: int | None = None
 ) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
@@ -34,7 +34,7 @@ def begun(
 
 
 def test_lines_until_standard_input_ends(machine: tuple[str, ...]) -> None:
-    with begun(*machine) as process:
+    with started(*machine) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         messages = []
@@ -50,19 +50,19 @@ def test_lines_until_standard_input_ends(machine: tuple[str, ...]) -> None:
         assert process.wait(60) == 0
 
 
-def test_nowhere_to_write_is_told_in_one_line(machine: tuple[str, ...]) -> None:
+def test_nowhere_to_write_is_reported_in_one_line(machine: tuple[str, ...]) -> None:
     with (
         Path("/dev/full").open("wb") as full,
-        begun(*machine, stdout=full, stderr=subprocess.PIPE) as process,
+        started(*machine, stdout=full, stderr=subprocess.PIPE) as process,
     ):
         assert process.stderr is not None
-        told = process.stderr.read()
+        errors = process.stderr.read()
         assert process.wait(60) == 1
-    assert told == b"accelwatch: cannot write to stdout: No space left on device\n"
+    assert errors == b"accelwatch: cannot write to stdout: No space left on device\n"
 
 
 def test_packed_messages_until_nobody_reads(machine: tuple[str, ...]) -> None:
-    with begun("--format", "packed", "--interval", "250ms", *machine) as process:
+    with started("--format", "packed", "--interval", "250ms", *machine) as process:
         assert process.stdout is not None
         reader, kinds = FrameReader(10 << 20), []
         # As above: the first tick may be without a device.

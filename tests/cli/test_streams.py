@@ -62,19 +62,19 @@ def test_a_closed_stdout_is_an_error_of_one_line(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize(
-    ("words", "redirect", "told"),
+    ("words", "redirect", "message"),
     [
         *((words, ">&-", "closed") for words in WRITING),
         *((words, ">/dev/full", "No space left on device") for words in (*WRITING, *CLICK)),
     ],
 )
-def test_nowhere_to_write_is_one_line_and_exit_1(words: str, redirect: str, told: str) -> None:
+def test_nowhere_to_write_is_one_line_and_exit_1(words: str, redirect: str, message: str) -> None:
     line = f"exec {' '.join(COMMAND)} {words} {redirect}"
     run = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False)
     assert (run.returncode, run.stdout) == (1, "")
     (complaint,) = run.stderr.splitlines()
     assert complaint.startswith("accelwatch: cannot write to stdout: ")
-    assert told in complaint
+    assert message in complaint
 
 
 @pytest.mark.parametrize("redirect", [">&-", ">/dev/full"])

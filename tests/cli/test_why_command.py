@@ -35,7 +35,7 @@ async def typed(*words: str) -> tuple[int, str, str]:
     return result.exit_code, result.stdout, result.stderr or str(result.exception or "")
 
 
-def test_a_hub_is_asked_and_its_rules_words_are_told(tmp_path: Path) -> None:
+def test_a_hub_is_queried_and_its_rules_words_are_reported(tmp_path: Path) -> None:
     file = tmp_path / "rules.yaml"
     file.write_text(RULES, encoding="utf-8")
     rules = RuleSettings(files=(str(file),), interval_s=0.1)
@@ -43,29 +43,29 @@ def test_a_hub_is_asked_and_its_rules_words_are_told(tmp_path: Path) -> None:
     async def main() -> None:
         broken = machines.snapshot(machines.view(0), machines.lost_view(1))
         async with agent(broken) as one, hub(one.address, rules=rules) as running:
-            asking = ("--hub", running.base)
+            hub_option = ("--hub", running.base)
             while not (await running.get("/v1/incidents"))["incidents"]:
                 await asyncio.sleep(0.02)
 
-            code, out, _ = await typed(f"{one.address}/{NAME}", *asking)
+            code, out, _ = await typed(f"{one.address}/{NAME}", *hub_option)
             assert code == 0
             assert out.startswith(f"{one.address}/{NAME} has been lost for ")
             assert ": A GPU is lost.\n" in out
             assert "  what to do: reboot the node\n" in out
             assert "  more:       accelwatch incidents i1\n" in out
 
-            code, out, _ = await typed("--json", *asking)
-            said = json.loads(out)
-            assert (said["wrong"], said["where"]) == (True, f"{one.address}/{NAME}")
+            code, out, _ = await typed("--json", *hub_option)
+            document = json.loads(out)
+            assert (document["wrong"], document["where"]) == (True, f"{one.address}/{NAME}")
 
-            code, out, said = await typed("nix", *asking)
+            code, out, document = await typed("nix", *hub_option)
             assert (code, out) != (0, "")
-            assert "nothing is called 'nix' here; there are devices" in said
+            assert "nothing is called 'nix' here; there are devices" in document
 
     asyncio.run(main())
 
 
-def test_an_agent_is_asked_for_its_machine() -> None:
+def test_an_agent_is_queried_for_its_machine() -> None:
     async def main() -> None:
         async with agent(machines.snapshot(machines.view(0), machines.lost_view(1))) as one:
             code, out, _ = await typed("1", "--agent", one.address)
@@ -88,16 +88,16 @@ def test_where_nobody_answers_the_devices_are_read_here(monkeypatch: pytest.Monk
 @pytest.mark.parametrize("empty", ["", " "])
 def test_nothing_is_not_taken_for_everything(empty: str) -> None:
     assert dispatch(["why", empty]) == 2
-    _, out, said = asyncio.run(typed(empty))
+    _, out, errors = asyncio.run(typed(empty))
     assert out == ""
-    assert "WHAT is empty; name a device, a node, a job or a user, or leave it out" in said
+    assert "WHAT is empty; name a device, a node, a job or a user, or leave it out" in errors
 
 
-def test_a_hub_that_is_named_and_not_there_is_told() -> None:
-    code, _, said = asyncio.run(typed("--hub", "127.0.0.1:1"))
+def test_a_hub_that_is_named_and_not_there_is_reported() -> None:
+    code, _, errors = asyncio.run(typed("--hub", "127.0.0.1:1"))
 
     assert code != 0
-    assert "127.0.0.1:1" in said
+    assert "127.0.0.1:1" in errors
 
 
 def test_nobody_is_there_only_where_nobody_was_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,7 +114,7 @@ def test_nobody_is_there_only_where_nobody_was_named(monkeypatch: pytest.MonkeyP
         hub_requests.reached(hub_requests.HubFlags(agent="127.0.0.1:1"), ask)
 
 
-def test_a_recording_is_asked_and_nobody_else(
+def test_a_recording_is_queried_and_nobody_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delattr(why_command, "reached")
@@ -126,11 +126,11 @@ def test_a_recording_is_asked_and_nobody_else(
     code, out, _ = asyncio.run(typed("--replay", str(file)))
     assert code == 0
     assert out.startswith(f"n01/{NAME} has been lost for ")
-    code, _, said = asyncio.run(typed("--replay", str(tmp_path / "none")))
-    assert (code != 0, "no recording" in said) == (True, True)
+    code, _, errors = asyncio.run(typed("--replay", str(tmp_path / "none")))
+    assert (code != 0, "no recording" in errors) == (True, True)
 
 
-def test_a_scenario_is_asked() -> None:
+def test_a_scenario_is_queried() -> None:
     code, out, _ = asyncio.run(typed("--replay", "demo", "--timeout", "50s"))
     assert code == 0
     assert "nvidia5 is lost" in out  # a single reading does not know since when
@@ -138,6 +138,6 @@ def test_a_scenario_is_asked() -> None:
 
 @pytest.mark.parametrize("flag", ["--hub", "--agent"])
 def test_a_recording_and_somebody_to_ask_contradict_each_other(flag: str) -> None:
-    code, _, said = asyncio.run(typed("--replay", "demo", flag, "127.0.0.1:1"))
+    code, _, errors = asyncio.run(typed("--replay", "demo", flag, "127.0.0.1:1"))
     assert code != 0
-    assert "--replay asks no hub or agent" in said
+    assert "--replay asks no hub or agent" in errors

@@ -89,14 +89,14 @@ def test_only_this_servers_own_pages_may_open_it(served: int) -> None:
     assert status(served, "/ws", Origin="http://evil.example") == 403
 
 
-def test_the_page_asks_nobody_else(served: int) -> None:
+def test_the_page_loads_from_nobody_else(served: int) -> None:
     connection = HTTPConnection("127.0.0.1", served)
     connection.request("GET", "/")
     page = connection.getresponse().read().decode()
     connection.close()
-    asked = re.findall(r"""(?:href|src|url\()\s*=?\s*["']([^"']+)""", page)
-    assert asked
-    assert [one for one in asked if not one.startswith(f"http://127.0.0.1:{served}/")] == []
+    links = re.findall(r"""(?:href|src|url\()\s*=?\s*["']([^"']+)""", page)
+    assert links
+    assert [one for one in links if not one.startswith(f"http://127.0.0.1:{served}/")] == []
 
 
 def test_links_to_others_are_taken_out_of_a_page() -> None:
@@ -113,16 +113,16 @@ def test_an_encoded_body_is_refused(served: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "drawn"), [(80, 80), (999_999_999, 600), (-1, 20), (0, 20), (1e300, 600)]
+    ("requested", "drawn"), [(80, 80), (999_999_999, 600), (-1, 20), (0, 20), (1e300, 600)]
 )
-def test_a_screen_is_of_bounded_size(asked: float, drawn: int) -> None:
-    assert within(asked, COLUMNS) == drawn
+def test_a_screen_is_of_bounded_size(requested: float, drawn: int) -> None:
+    assert within(requested, COLUMNS) == drawn
 
 
-@pytest.mark.parametrize("asked", ["80", None, float("nan"), [80]])
-def test_a_size_is_a_number(asked: object) -> None:
+@pytest.mark.parametrize("requested", ["80", None, float("nan"), [80]])
+def test_a_size_is_a_number(requested: object) -> None:
     with pytest.raises(ValueError, match="number of cells"):
-        within(asked, ROWS)
+        within(requested, ROWS)
 
 
 async def until(condition: Callable[[], object]) -> None:
@@ -236,7 +236,7 @@ def test_other_machines_are_refused_without_a_word() -> None:
     assert "can be reached from other machines and there is no password" in run.stderr
 
 
-def test_a_page_asks_under_the_name_by_which_it_was_opened() -> None:
+def test_a_page_polls_the_name_by_which_it_was_opened() -> None:
     link = '<link href="http://127.0.0.1:9879/a.css">'
     socket_ = 'data-url="ws://127.0.0.1:9879/ws"'
     page = own_page(f"<head>{link}{socket_}</head>", "http://127.0.0.1:9879", "localhost:9879")
