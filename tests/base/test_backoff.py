@@ -67,7 +67,7 @@ def test_spread_waits_are_drawn_anew() -> None:
     assert len({backoff.next() for _ in range(20)}) > 1
 
 
-def test_a_spread_wait_begins_anew_after_a_success() -> None:
+def test_a_spread_wait_starts_over_after_a_success() -> None:
     backoff = SpreadBackoff(8.0, Edge(upper=True))
     assert [backoff.next(), backoff.next()] == [0.5, 1.0]
     backoff.succeeded()
@@ -75,7 +75,7 @@ def test_a_spread_wait_begins_anew_after_a_success() -> None:
 
 
 @pytest.mark.parametrize(("upper", "wait"), [(False, 60.0), (True, 61.0)])
-def test_what_the_server_asks_for_is_the_least(upper: bool, wait: float) -> None:
+def test_what_the_server_requests_is_the_least(upper: bool, wait: float) -> None:
     assert SpreadBackoff(8.0, Edge(upper=upper)).next(60.0) == wait
 
 

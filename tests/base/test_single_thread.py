@@ -23,10 +23,10 @@ def _loaded(**more: str) -> list[str]:
     ).stdout.split()
 
 
-def test_no_thread_is_begun_and_the_environment_is_as_before() -> None:
+def test_no_thread_is_started_and_the_environment_is_as_before() -> None:
     assert _loaded() == ["1", "None"]
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="OpenBLAS begins no thread here")
-def test_who_asks_for_threads_has_them() -> None:
+def test_who_configures_threads_has_them() -> None:
     assert _loaded(OPENBLAS_NUM_THREADS="2") == ["2", "2"]

@@ -86,7 +86,7 @@ class Watch:
         self.now += seconds + 1.0
 
 
-def test_work_rests_when_its_slice_is_spent_and_tells_its_time_without_rests(
+def test_work_rests_when_its_slice_is_spent_and_reports_its_time_without_rests(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     watch = Watch(monkeypatch)

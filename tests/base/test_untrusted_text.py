@@ -39,7 +39,7 @@ def harmless(text: str, *, lines: bool = True) -> bool:
     return all(char.isprintable() or (lines and char in "\r\n") for char in text)
 
 
-def asked(snapshot: Snapshot, names: str) -> str:
+def query(snapshot: Snapshot, names: str) -> str:
     fields = parse_names(names, query_fields(), "--query-gpu")
     return query_gpu(snapshot, machine_of(snapshot), fields, header=False, units=False)
 
@@ -81,9 +81,9 @@ def test_logs(text: str) -> None:
     assert "\\nnext" in line
     document = JsonFormatter().format(record)
     assert harmless(document, lines=False)
-    told = msgspec.json.decode(document)
-    assert told["message"].endswith("\nnext")
-    assert harmless(told["fields"]["node"], lines=False)
+    parsed = msgspec.json.decode(document)
+    assert parsed["message"].endswith("\nnext")
+    assert harmless(parsed["fields"]["node"], lines=False)
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -97,7 +97,7 @@ def test_csv(text: str) -> None:
 @pytest.mark.parametrize("text", [*(one.values[0] for one in HOSTILE), *FORMULAS])
 def test_query_gpu(text: Any) -> None:
     snapshot = named(text)
-    shown = asked(snapshot, "name,uuid,temperature.gpu")
+    shown = query(snapshot, "name,uuid,temperature.gpu")
     assert harmless(shown)
     assert harmless(list_gpus(snapshot, machine_of(snapshot)))
     assert shown.splitlines() == [shown.removesuffix("\n")]
@@ -109,7 +109,7 @@ def test_query_gpu_leaves_negative_numbers_alone() -> None:
     series = query_fields()["temperature.memory"].series
     reading = msgspec.structs.replace(machines.view(0).reading, values={series: -5.0})
     snapshot = machines.snapshot(machines.view(0, reading=reading))
-    assert asked(snapshot, "temperature.memory") == "-5\n"
+    assert query(snapshot, "temperature.memory") == "-5\n"
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -124,9 +124,9 @@ def test_the_exposition_stays_lawful(text: str) -> None:
 @pytest.mark.parametrize("text", HOSTILE)
 def test_messages_on_a_terminal(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     complain(f"no node {text}\n  second line")
-    told = capsys.readouterr().err
-    assert harmless(told)
-    assert told.splitlines()[1] == "  second line"
+    errors = capsys.readouterr().err
+    assert harmless(errors)
+    assert errors.splitlines()[1] == "  second line"
 
 
 @pytest.mark.parametrize("text", HOSTILE)

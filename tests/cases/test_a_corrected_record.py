@@ -32,9 +32,9 @@ def events_of(folder: Path, kmsg: bytes) -> list[ErrorEvent]:
 
 
 def check(folder: Path, events: list[ErrorEvent]) -> tuple[int, str]:
-    placed = tuple(msgspec.structs.replace(event, time=machines.NOW - 5) for event in events)
+    dated = tuple(msgspec.structs.replace(event, time=machines.NOW - 5) for event in events)
     with Recorder(folder / "node.ndjson.zst") as recorder:
-        recorder.write(machines.snapshot(events=placed, errors=()))
+        recorder.write(machines.snapshot(events=dated, errors=()))
     run = accelwatch("check", "--replay", str(folder / "node.ndjson.zst"), *PATIENT)
     return run.returncode, run.stdout
 

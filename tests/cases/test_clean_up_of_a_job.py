@@ -51,13 +51,13 @@ def check(folder: Path, events: Sequence[ErrorEvent]) -> tuple[int, str]:
         for index, bus in enumerate(BUSES)
     ]
     ids = {view.device.pci_bus_id: view.device.id for view in views}
-    placed = tuple(
+    dated = tuple(
         msgspec.structs.replace(event, device_id=ids[event.subject], time=machines.NOW - 5)
         for event in events
     )
     file = folder / "node.ndjson.zst"
     with Recorder(file) as recorder:
-        recorder.write(machines.snapshot(*views, events=placed, errors=()))
+        recorder.write(machines.snapshot(*views, events=dated, errors=()))
     run = accelwatch("check", "--replay", str(file), *PATIENT)
     return run.returncode, run.stdout
 

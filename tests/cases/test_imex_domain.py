@@ -67,7 +67,7 @@ def test_the_table_says_no_reset(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "sentence"),
+    ("action", "sentence"),
     [
         ("Reset", "the driver asks for a reset of the GPU"),
         ("Reboot", "the driver asks for a reboot of the node"),
@@ -76,12 +76,12 @@ def test_the_table_says_no_reset(run: Run) -> None:
     ],
 )
 def test_any_other_action_is_named_and_critical(
-    run: Run, tmp_path: Path, asked: str, sentence: str
+    run: Run, tmp_path: Path, action: str, sentence: str
 ) -> None:
     text = (tmp_path / "answer.xml").read_text()
-    begin = text.index("<gpu_recovery_action>") + len("<gpu_recovery_action>")
+    start = text.index("<gpu_recovery_action>") + len("<gpu_recovery_action>")
     end = text.index("</gpu_recovery_action>")
-    (tmp_path / "answer.xml").write_text(text.replace(text[begin:end], asked))
+    (tmp_path / "answer.xml").write_text(text.replace(text[start:end], action))
     device = json.loads(run("--once", "--json").stdout)["devices"][0]
     assert device["health_reasons"] == [sentence]
     assert device["reset_required"] == 1

@@ -130,7 +130,7 @@ def test_what_is_shown_can_be_read_back(write: Write, tmp_path: Path) -> None:
     assert load(again).settings == before.settings
 
 
-def test_who_is_told_is_shown_and_can_be_read_back(write: Write, tmp_path: Path) -> None:
+def test_sinks_are_shown_and_can_be_read_back(write: Write, tmp_path: Path) -> None:
     path = write(
         """\
 alerts:

@@ -32,7 +32,7 @@ def test_a_document_becomes_structs_within_structs() -> None:
     document.refuse()
 
 
-def test_mistakes_at_every_depth_are_told_from_the_top() -> None:
+def test_mistakes_at_every_depth_are_reported_from_the_top() -> None:
     text = b"spare: {size: x}\nwheels:\n- {size: 1}\n- {sise: 2}\n- 3\nmarks: {a: b}\nnmae: c\n"
     document = parse(text, "f")
     assert document.struct(document.data, Car, ()) is None
@@ -54,7 +54,7 @@ def test_an_optional_part_that_does_not_fit_leaves_the_rest() -> None:
     assert not document.is_wrong(("name",))
 
 
-def test_of_several_mistakes_at_one_place_the_first_is_told() -> None:
+def test_of_several_mistakes_at_one_position_the_first_is_reported() -> None:
     document = parse(b"name: a", "f")
     document.complain(("name",), "is short")
     document.complain(("name",), "is common")
@@ -62,7 +62,7 @@ def test_of_several_mistakes_at_one_place_the_first_is_told() -> None:
     assert refused(document) == ["f:1: name: is short", "f:1: names: is odd"]
 
 
-def test_keys_given_twice_or_no_words_and_bad_dates_are_all_told() -> None:
+def test_keys_given_twice_or_no_words_and_bad_dates_are_all_reported() -> None:
     document = parse(b"name: a\nname: b\n? [x]\n: 1\nmarks: {a: 2020-99-99}", "f")
     assert document.data["name"] == "a"
     assert refused(document) == [

@@ -244,11 +244,9 @@ def _refusal(tmp_path: Path, text: str, read: Callable[[Path], object]) -> str:
 
 @pytest.mark.parametrize("read", [layers.effective, model.effective], ids=["agent", "hub"])
 @pytest.mark.parametrize("key", ["config_file", "unix_socket"])
-def test_an_empty_path_does_not_mean_that_nobody_asked(
-    tmp_path: Path, read: Callable[[Path], object], key: str
-) -> None:
-    said = _refusal(tmp_path, f"web:\n  {key}:\n", read)
-    assert said == f"2: web.{key}: is empty; write a path, or leave the key out"
+def test_an_empty_path_is_refused(tmp_path: Path, read: Callable[[Path], object], key: str) -> None:
+    message = _refusal(tmp_path, f"web:\n  {key}:\n", read)
+    assert message == f"2: web.{key}: is empty; write a path, or leave the key out"
     (tmp_path / "file.yaml").write_text(f"web:\n  {key}: null\n")
     read(tmp_path / "file.yaml")
 

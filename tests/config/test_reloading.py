@@ -13,7 +13,7 @@ from accelwatch.fleet.hub.model import effective as of_hub
 from config.loading import Write, load
 
 RULES = RuleSettings(packs=("nvidia",))
-TOLD = Alerts(sinks=(SinkSettings(name="a", type="webhook"),))
+NOTIFYING = Alerts(sinks=(SinkSettings(name="a", type="webhook"),))
 GUARDED = Alerts(dead_man=DeadMan(url_file="/url"))
 PUSHED = Otlp(endpoint="http://collector:4318")
 
@@ -53,7 +53,7 @@ def test_flags_and_variables_are_nothing_of_the_file(write: Write) -> None:
     assert not of_hub(file, {"log.level": "debug"}).filled
 
 
-def test_a_hubs_file_tells_whether_it_gives_anything(write: Write) -> None:
+def test_a_hubs_file_says_whether_it_gives_anything(write: Write) -> None:
     file = write("log: {level: debug}\n")
     found = of_hub(file, {"log.level": "error"})
     assert (found.filled, found.file) == (True, file)
@@ -62,7 +62,7 @@ def test_a_hubs_file_tells_whether_it_gives_anything(write: Write) -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "told"),
+    ("before", "after", "section"),
     [
         (Settings(rules=RULES), Settings(), "no rules any more: no rule is evaluated any more"),
         (
@@ -70,7 +70,11 @@ def test_a_hubs_file_tells_whether_it_gives_anything(write: Write) -> None:
             Settings(rules=RuleSettings(interval_s=2.0)),
             "no rules any more: no rule is evaluated any more",
         ),
-        (Settings(alerts=TOLD), Settings(), "no alerts any more: no notification is sent any more"),
+        (
+            Settings(alerts=NOTIFYING),
+            Settings(),
+            "no alerts any more: no notification is sent any more",
+        ),
         (
             Settings(alerts=GUARDED),
             Settings(),
@@ -79,16 +83,18 @@ def test_a_hubs_file_tells_whether_it_gives_anything(write: Write) -> None:
         (Settings(otlp=PUSHED), Settings(), "no otlp any more: nothing is pushed any more"),
     ],
 )
-def test_a_section_that_is_gone_is_told(before: Settings, after: Settings, told: str) -> None:
-    assert list(losses(before, after)) == [f"the configuration has {told}"]
+def test_a_section_that_is_gone_is_reported(
+    before: Settings, after: Settings, section: str
+) -> None:
+    assert list(losses(before, after)) == [f"the configuration has {section}"]
 
 
-def test_every_loss_is_told() -> None:
-    assert len(list(losses(Settings(rules=RULES, alerts=TOLD, otlp=PUSHED), Settings()))) == 3
+def test_every_loss_is_reported() -> None:
+    assert len(list(losses(Settings(rules=RULES, alerts=NOTIFYING, otlp=PUSHED), Settings()))) == 3
 
 
-def test_what_is_still_there_or_never_was_is_not_told() -> None:
-    full = Settings(rules=RULES, alerts=TOLD, otlp=PUSHED)
+def test_what_is_still_there_or_never_was_is_not_reported() -> None:
+    full = Settings(rules=RULES, alerts=NOTIFYING, otlp=PUSHED)
     assert list(losses(full, full)) == []
     assert list(losses(Settings(), full)) == []
-    assert list(losses(Settings(alerts=TOLD), Settings(alerts=GUARDED))) == []
+    assert list(losses(Settings(alerts=NOTIFYING), Settings(alerts=GUARDED))) == []

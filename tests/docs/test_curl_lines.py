@@ -61,7 +61,7 @@ def test_every_line_is_answered() -> None:
                 one.feed.put(machines.snapshot(machines.view(0)))  # one is missing
                 await soon(lambda: any(len(node.devices) == 1 for node in nodes.values()))
                 ports = {"9877": one.address, "9878": running.base.removeprefix("http://")}
-                for place, text in in_order():
+                for position, text in in_order():
                     line = _HOSTS.sub(lambda host: f"http://{ports[host[1]]}", text)
                     line = line.replace("nvidia:GPU-...", device)
                     done = await asyncio.to_thread(
@@ -72,6 +72,6 @@ def test_every_line_is_answered() -> None:
                         timeout=60,
                         check=False,
                     )
-                    assert done.returncode == 0, (place, text, done.stdout, done.stderr)
+                    assert done.returncode == 0, (position, text, done.stdout, done.stderr)
 
     asyncio.run(main())

@@ -49,7 +49,7 @@ def test_search_needs_no_network(site: Path) -> None:
     assert "hw.gpu.utilization" in (site / "search/search_index.json").read_text("utf-8")
     page = (site / "docs/otlp.html").read_text("utf-8")
     loaded = re.findall(r'<(?:script|link)[^>]*(?:src|href)="([^"]+)"', page)
-    assert [place for place in loaded if place.startswith(("http:", "https:", "//"))] == []
+    assert [address for address in loaded if address.startswith(("http:", "https:", "//"))] == []
 
 
 def test_a_link_that_leads_nowhere_ends_the_build(

@@ -47,7 +47,7 @@ def test_a_job_goes_on_elsewhere_and_its_node_comes_back(site: SlurmSite, tmp_pa
     assert job.field("Restarts") == "1"
 
 
-def test_a_controller_that_hangs_in_the_middle_is_told_nothing_twice(
+def test_a_controller_that_hangs_in_the_middle_gets_no_command_twice(
     site: SlurmSite, tmp_path: Path
 ) -> None:
     job = Training(site, tmp_path, "-N1", "--nodelist=n1")
@@ -64,8 +64,8 @@ def test_a_controller_that_hangs_in_the_middle_is_told_nothing_twice(
     until(job.runs_again, f"it runs again: {site.hub.log}")
     assert "n1" not in job.field("NodeList")
     job.has_gone_on()
-    told = Counter(line.split()[1] for line in site.changes[before:])
-    assert told["requeue"] == 1
+    commands = Counter(line.split()[1] for line in site.changes[before:])
+    assert commands["requeue"] == 1
     site.repair("n1")
     until(lambda: "DRAIN" not in site.slurm.node("n1"), f"n1 is released: {site.hub.log}")
 
@@ -91,5 +91,5 @@ def test_people_keep_what_they_take(site: SlurmSite) -> None:
         assert "+DRAIN " in site.slurm.node(node)
         assert f" Reason={reason} [" in site.slurm.node(node)
     assert "DRAIN" not in site.slurm.node("n3")
-    told = [line.partition(" reason=")[0] for line in site.changes[before:]]
-    assert sorted(told) == [f"0 update nodename={node} state=drain" for node in ("n2", "n3")]
+    commands = [line.partition(" reason=")[0] for line in site.changes[before:]]
+    assert sorted(commands) == [f"0 update nodename={node} state=drain" for node in ("n2", "n3")]

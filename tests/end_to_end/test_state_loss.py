@@ -46,12 +46,12 @@ def test_a_state_that_is_kept_is_no_loss_and_a_reset_after_it_is_a_persons_wish(
 ) -> None:
     site.lose("n1")
     until(lambda: site.stage("n1") == "quarantined", f"n1 is out: {site.hub.log}")
-    before, told = drains(site, "n1"), site.hub.log.read_text().count("has lost its state")
+    before, lost = drains(site, "n1"), site.hub.log.read_text().count("has lost its state")
     site.slurm.restart_controller()
     until(lambda: "UNKNOWN" not in site.slurm.node("n1"), "its slurmd is known again")
     assert drained_by_us(site, "n1")
     site.slurm.scontrol("update", "node=n1", "state=resume")
     wanted = f"{hub_name('n1')} is back in the pool and takes jobs, but looks bad"
     until(lambda: wanted in " ".join(site.notes("n1")), f"a person is told: {site.hub.log}")
-    assert site.hub.log.read_text().count("has lost its state") == told
+    assert site.hub.log.read_text().count("has lost its state") == lost
     assert drains(site, "n1") == before

@@ -32,7 +32,7 @@ class Training:
         return {one.name.partition("-")[2] for one in self._checkpoints.iterdir()}
 
     @property
-    def said(self) -> str:
+    def output(self) -> str:
         """What it has printed."""
         return self._output.read_text()
 
@@ -49,8 +49,8 @@ class Training:
         """The second copy trains, from where the first one was; it is the only other one."""
         until(lambda: self.step(1) > self.step(0), "it goes on from its checkpoint")
         # What a copy prints comes through srun, later than the checkpoint that it has written.
-        begins = f"copy 1 begins after step {self.step(0)}\n"
-        until(lambda: begins in self.said, f"{begins!r} stands in the output")
+        first_line = f"copy 1 begins after step {self.step(0)}\n"
+        until(lambda: first_line in self.output, f"{first_line!r} stands in the output")
         assert self.copies == {"0", "1"}
         assert self.field("Restarts") == "1"
 

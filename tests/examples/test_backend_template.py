@@ -53,18 +53,23 @@ def pytest_in(installed: Path, *words: str | Path) -> str:
 
 
 def test_the_template_passes_the_contract_suite(installed: Path) -> None:
-    told = pytest_in(installed, *CONTRACT, "--machines", "template_machines", "-vv")
+    output = pytest_in(installed, *CONTRACT, "--machines", "template_machines", "-vv")
     for machine in ("two-cards", "without-identity", "damaged", "asleep"):
-        assert f"test_identity_is_well_formed[template-{machine}] PASSED" in told
-        assert f"test_every_number_is_believed[template-{machine}] PASSED" in told
-        assert f"test_damaged_files_raise_nothing_untyped[template-{machine}-empty] PASSED" in told
+        assert f"test_identity_is_well_formed[template-{machine}] PASSED" in output
+        assert f"test_every_number_is_believed[template-{machine}] PASSED" in output
         assert (
-            f"test_no_value_is_invented_from_damaged_files[template-{machine}-empty] PASSED" in told
+            f"test_damaged_files_raise_nothing_untyped[template-{machine}-empty] PASSED" in output
         )
-    assert "test_a_device_that_goes_is_no_longer_found_and_the_others_are_read_on[template" in told
-    assert "test_a_sleeping_device_is_not_touched[template-asleep] PASSED" in told
-    assert "test_it_is_read_when_waking_is_allowed[template-asleep] PASSED" in told
-    assert "[nvidia" not in told
+        assert (
+            f"test_no_value_is_invented_from_damaged_files[template-{machine}-empty] PASSED"
+            in output
+        )
+    assert (
+        "test_a_device_that_goes_is_no_longer_found_and_the_others_are_read_on[template" in output
+    )
+    assert "test_a_sleeping_device_is_not_touched[template-asleep] PASSED" in output
+    assert "test_it_is_read_when_waking_is_allowed[template-asleep] PASSED" in output
+    assert "[nvidia" not in output
 
 
 def test_its_own_tests_pass(installed: Path) -> None:
@@ -90,6 +95,6 @@ def test_its_devices_are_read_picked_and_hidden_as_ours(
     assert [one["index"] for one in document["devices"]] == [1]
 
 
-def test_its_driver_is_told_by_the_doctor(installed: Path) -> None:
-    told = accelwatch("backends", environ={"PYTHONPATH": str(installed)}).stdout
-    assert any(line.startswith("template ") for line in told.splitlines())
+def test_its_driver_is_reported_by_the_doctor(installed: Path) -> None:
+    output = accelwatch("backends", environ={"PYTHONPATH": str(installed)}).stdout
+    assert any(line.startswith("template ") for line in output.splitlines())

@@ -13,7 +13,7 @@ def module(examples: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return importlib.import_module("checkpoint_lock")
 
 
-def test_an_old_copy_cannot_write_after_a_new_one_has_begun(module: Any, tmp_path: Path) -> None:
+def test_an_old_copy_cannot_write_after_a_new_one_has_started(module: Any, tmp_path: Path) -> None:
     old, new = module.CheckpointLock(tmp_path, 0), module.CheckpointLock(tmp_path, 1)
     assert old.claim() is None
     old.save(1, b"one")
@@ -38,7 +38,7 @@ def test_one_that_was_just_writing_does_not_end_it(
     assert module.CheckpointLock(tmp_path, 2).claim() == (1, b"one")
 
 
-def test_an_old_copy_that_begins_late_ends(module: Any, tmp_path: Path) -> None:
+def test_an_old_copy_that_starts_late_ends(module: Any, tmp_path: Path) -> None:
     module.CheckpointLock(tmp_path, 2).claim()
     with pytest.raises(module.TakenOver, match="copy 2 has begun, this is 1"):
         module.CheckpointLock(tmp_path, 1).claim()
@@ -57,7 +57,7 @@ def test_the_youngest_copy_counts_not_the_greatest_step(module: Any, tmp_path: P
     assert module.CheckpointLock(tmp_path, 3).claim() == (20, b"20")
 
 
-def test_a_copy_may_begin_from_an_earlier_checkpoint_and_the_next_goes_on_from_it(
+def test_a_copy_may_start_from_an_earlier_checkpoint_and_the_next_goes_on_from_it(
     module: Any, tmp_path: Path
 ) -> None:
     first = module.CheckpointLock(tmp_path, 0)

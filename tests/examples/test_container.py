@@ -36,8 +36,8 @@ def test_it_runs_as_the_user_of_the_hubs_manifest(
 
 
 def test_no_secret_is_an_argument_or_a_variable(instructions: list[tuple[str, str]]) -> None:
-    said = " ".join(text for name, text in instructions if name in ("ARG", "ENV", "RUN"))
-    assert not re.search(r"password|secret|token|api_?key", said, re.IGNORECASE)
+    content = " ".join(text for name, text in instructions if name in ("ARG", "ENV", "RUN"))
+    assert not re.search(r"password|secret|token|api_?key", content, re.IGNORECASE)
 
 
 def test_everything_that_the_wheel_needs_is_copied(

@@ -82,8 +82,8 @@ def python_of(image: Image) -> str:
 def test_the_program_of_the_image_starts_as_its_user(image: Image) -> None:
     assert printed(image, *image.command, "--version").split()[-1] == __version__
     where = "import accelwatch, accelwatch_kubernetes; print(accelwatch.__file__)"
-    place = Path(printed(image, python_of(image), "-c", where).strip())
-    assert place.is_relative_to(image.root / "opt")
+    folder = Path(printed(image, python_of(image), "-c", where).strip())
+    assert folder.is_relative_to(image.root / "opt")
 
 
 def test_what_builds_is_not_in_it(image: Image) -> None:

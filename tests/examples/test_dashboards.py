@@ -130,7 +130,7 @@ def test_boards_are_of_the_current_schema(dashboards: Dashboards) -> None:
     assert {board["schemaVersion"] for board in dashboards.values()} == {39}
 
 
-def test_panels_have_their_own_place_and_number(dashboards: Dashboards) -> None:
+def test_panels_have_their_own_position_and_number(dashboards: Dashboards) -> None:
     for name, board in dashboards.items():
         ids = [panel["id"] for panel in board["panels"]]
         assert len(ids) == len(set(ids)), name

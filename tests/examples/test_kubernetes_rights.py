@@ -58,12 +58,12 @@ def test_roles_are_bound_to_the_hubs_account_and_to_nobody_else(examples: Path, 
     assert all(one["subjects"] == [account] for one in bindings)
 
 
-def test_what_the_action_asks_about_itself_is_what_it_sends() -> None:
-    asked = {
+def test_what_the_action_requests_about_itself_is_what_it_sends() -> None:
+    requested = {
         Permission(one.group, f"{one.resource}/{one.subresource}".rstrip("/"), one.verb)
         for one in NEEDED
     }
-    assert asked <= needed(ACTION)
+    assert requested <= needed(ACTION)
 
 
 def test_a_hub_that_only_looks_may_change_nothing() -> None:

@@ -113,7 +113,7 @@ def test_secrets_are_read_from_files(examples: Path) -> None:
     assert re.findall(r"^[\s#]*(?:password|credentials|bearer_token):", text, re.MULTILINE) == []
 
 
-def test_every_alert_tells_what_and_what_to_do(examples: Path) -> None:
+def test_every_alert_says_what_and_what_to_do(examples: Path) -> None:
     for rule in alerts(examples):
         assert rule["labels"]["severity"] in {"critical", "warning", "info"}, rule["alert"]
         assert set(rule["annotations"]) == {"summary", "description", "action"}, rule["alert"]

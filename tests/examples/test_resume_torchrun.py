@@ -184,13 +184,13 @@ def move(site: Site, **more: Any) -> Intent:
 async def called(made: Any, wanted: Intent) -> tuple[Report, Proposal]:
     step = made.propose(wanted, await made.observe(wanted))
     assert isinstance(step, Step), step
-    told = await made.perform(step, operation(operation=wanted.kind.value))
+    outcome = await made.perform(step, operation(operation=wanted.kind.value))
     ending = made.propose(wanted, await made.observe(wanted))
     async with asyncio.timeout(GUARD_S):
         while isinstance(ending, Wait):
             await asyncio.sleep(0.05)
             ending = made.propose(wanted, await made.observe(wanted))
-    return told, ending
+    return outcome, ending
 
 
 def test_a_job_goes_on_over_other_nodes(site: Site, examples: Path) -> None:
@@ -203,11 +203,11 @@ def test_a_job_goes_on_over_other_nodes(site: Site, examples: Path) -> None:
         shown = {one.name: one for one in await made.observe_all()}
         assert {name for name, one in shown.items() if one.jobs} == {"n1", "n2"}
         assert shown["n3"].boot_id == BOOT.read_text().strip()
-        told, ending = await called(made, site.intent(IntentKind.QUARANTINE))
-        assert (told.status, type(ending)) == (ReportStatus.DONE, Achieved)
-        told, ending = await called(made, move(site))
-        assert told.status is ReportStatus.DONE, told
-        assert told.text == "copy 1 on n1,n3"
+        outcome, ending = await called(made, site.intent(IntentKind.QUARANTINE))
+        assert (outcome.status, type(ending)) == (ReportStatus.DONE, Achieved)
+        outcome, ending = await called(made, move(site))
+        assert outcome.status is ReportStatus.DONE, outcome
+        assert outcome.text == "copy 1 on n1,n3"
         return ending
 
     ending = asyncio.run(scenario())
@@ -232,8 +232,8 @@ def test_a_silent_node_is_fenced_by_the_job_only(site: Site, examples: Path) -> 
         refusal = made.propose(move(site), await made.observe(move(site)))
         assert isinstance(refusal, Refusal)
         assert "the old copy of the job may run on and write" in refusal.text
-        told, ending = await called(made, move(site, fenced_by_job=True))
-        assert told.text == "copy 1 on n1,n3"
+        outcome, ending = await called(made, move(site, fenced_by_job=True))
+        assert outcome.text == "copy 1 on n1,n3"
         return ending
 
     old = site.pids("n2")
@@ -262,8 +262,8 @@ def test_a_release_takes_our_own_mark_only(site: Site, examples: Path) -> None:
         refusal = made.propose(quarantine, await made.observe(quarantine))
         assert isinstance(refusal, Refusal)
         held.write_text("i7 3\n")
-        told, ending = await called(made, wanted)
-        assert (told.status, type(ending)) == (ReportStatus.DONE, Achieved)
+        outcome, ending = await called(made, wanted)
+        assert (outcome.status, type(ending)) == (ReportStatus.DONE, Achieved)
         assert not held.exists()
 
     asyncio.run(scenario())

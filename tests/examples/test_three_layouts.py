@@ -198,9 +198,9 @@ def variables(boards: Boards) -> Iterator[tuple[str, str]]:
     for document in boards.values():
         for variable in document["templating"]["list"]:
             if variable["type"] == "query":
-                asked = re.fullmatch(r"label_values\((.+), (\w+)\)", variable["definition"])
-                assert asked is not None
-                yield re.sub(r"\$\w+", ".+", asked[1]), asked[2]
+                query = re.fullmatch(r"label_values\((.+), (\w+)\)", variable["definition"])
+                assert query is not None
+                yield re.sub(r"\$\w+", ".+", query[1]), query[2]
 
 
 @pytest.fixture

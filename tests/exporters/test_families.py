@@ -102,7 +102,7 @@ def test_error_codes_beyond_the_cap_are_added_up_from_the_oldest() -> None:
     assert ("other", "other") not in dict(of("error_events_total", exactly))
 
 
-def test_processes_are_counted_by_kind_and_told_one_by_one() -> None:
+def test_processes_are_counted_by_kind_and_listed_one_by_one() -> None:
     view = read(
         processes=(
             process(1, type="compute+graphics", gpu_memory_bytes=5, utilization_ratio=0.0),
@@ -125,20 +125,20 @@ def test_processes_that_are_not_known_are_not_counted_as_none() -> None:
     assert of("processes", read(processes=None)) == []
 
 
-def test_processes_of_a_list_that_was_cut_are_told_and_not_counted() -> None:
+def test_processes_of_a_list_that_was_cut_are_listed_and_not_counted() -> None:
     view = read(processes=(process(1),), notes=(cut_note(1, 100),))
     assert of("processes", view) == []
     assert of("process_info", view) == [(("1", "", ""), 1)]
 
 
-def test_the_twenty_processes_with_most_memory_are_told() -> None:
+def test_the_twenty_processes_with_most_memory_are_listed() -> None:
     entries = tuple(process(n, gpu_memory_bytes=n) for n in range(1, 22))
     view = read(processes=(process(99), *entries))
-    told = [labels[0] for labels, _ in of("process_info", view)]
-    assert told == [str(n) for n in range(21, 1, -1)]
+    pids = [labels[0] for labels, _ in of("process_info", view)]
+    assert pids == [str(n) for n in range(21, 1, -1)]
 
 
-def test_links_with_a_known_end_are_told() -> None:
+def test_links_with_a_known_end_are_listed() -> None:
     links = (
         Link(fabric="nvlink", link="0", remote="0000:2a:00.0"),
         Link(fabric="nvlink", link="1"),
@@ -167,7 +167,7 @@ def test_owners_of_a_device_and_of_a_partition() -> None:
     assert of("kubernetes_allocation_info", part) == [(("gi1/ci0", *pod), 1)]
 
 
-def test_a_partition_is_told_under_its_device() -> None:
+def test_a_partition_is_reported_under_its_device() -> None:
     part = machines.mig_view(1, 0)
     found = [
         (series, value)
@@ -188,7 +188,7 @@ def test_a_partition_is_told_under_its_device() -> None:
     assert {owner for owner, _, _ in samples(alone)} == {owner_of(bare)}
 
 
-def test_only_kept_devices_are_told_a_row_each() -> None:
+def test_only_kept_devices_have_a_row_each() -> None:
     shot = machines.snapshot(machines.view(0), machines.view(1), machines.mig_view(2, 1))
     rows = list(device_samples(shot, lambda device: device.index != 0))
     assert [row[0][1][0] for row in rows] == ["device_info", "partition_info"]
@@ -219,7 +219,7 @@ def test_devices_are_counted_by_vendor_and_state_without_their_partitions() -> N
     }
 
 
-def test_drivers_of_backends_with_devices_are_told() -> None:
+def test_drivers_of_backends_with_devices_are_reported() -> None:
     def backend(name: str, devices: int) -> BackendStatus:
         return BackendStatus(
             name=name,
@@ -253,15 +253,15 @@ def test_the_host_and_ourselves_have_no_device() -> None:
     assert not [one for one in node(node=None) if one[1][0].startswith("host")]
 
 
-def test_a_selection_is_what_was_asked_for() -> None:
+def test_a_selection_is_what_was_requested() -> None:
     assert selection() == Selection()
     plain = Selection()
     assert (plain.profile, plain.groups, plain.backends) == ("default", frozenset(), frozenset())
     assert (plain.openmetrics, plain.inventory) == (False, True)
-    asked = selection(
+    arguments = selection(
         profile="minimal", groups=["ecc"], backends=["amd"], openmetrics=True, inventory=False
     )
-    assert asked == Selection(
+    assert arguments == Selection(
         profile="minimal",
         groups=frozenset({"ecc"}),
         backends=frozenset({"amd"}),
@@ -271,7 +271,7 @@ def test_a_selection_is_what_was_asked_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("arguments", "message"),
     [
         ({"profile": "maximal"}, "no profile 'maximal'; there are minimal, default"),
         ({"groups": ["eccc"]}, "no opt-in group 'eccc'; did you mean ecc?"),
@@ -281,9 +281,11 @@ def test_a_selection_is_what_was_asked_for() -> None:
         ),
     ],
 )
-def test_what_there_is_instead_is_said(asked: dict[str, str | list[str]], message: str) -> None:
+def test_what_there_is_instead_is_named(
+    arguments: dict[str, str | list[str]], message: str
+) -> None:
     with pytest.raises(UsageError) as caught:
-        selection(**asked)  # type: ignore[arg-type]
+        selection(**arguments)  # type: ignore[arg-type]
     assert str(caught.value) == message
 
 
@@ -297,7 +299,7 @@ def test_a_group_adds_its_rows_to_a_profile_in_the_catalogues_order() -> None:
     assert added
 
 
-def test_a_line_begins_with_family_owner_and_labels() -> None:
+def test_a_line_starts_with_family_owner_and_labels() -> None:
     prefixes = LinePrefixes()
     row = by_key()["temperature_celsius"]
     made = prefixes.make(row, 'device="d"', ("temperature_celsius", 'a"b'))

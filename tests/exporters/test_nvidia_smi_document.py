@@ -101,7 +101,7 @@ def test_recorded_documents_read_back_the_same(name: str) -> None:
     assert_same(sample(f"nvidia/xml/{name}.xml").read_bytes())
 
 
-def test_it_begins_and_is_laid_out_as_nvidia_smi_s() -> None:
+def test_it_starts_and_is_laid_out_as_nvidia_smi_s() -> None:
     nvidia = BackendStatus(
         name="nvidia",
         vendor="nvidia",
@@ -171,14 +171,14 @@ def test_a_lost_device_reads_back_lost_and_a_denied_one_denied() -> None:
 
 
 @pytest.mark.parametrize("why", [Absence.UNSUPPORTED, Absence.PERMISSION, Absence.ERROR])
-def test_processes_that_nobody_tells_are_not_none(why: Absence) -> None:
+def test_processes_that_nobody_reports_are_not_none(why: Absence) -> None:
     whole = view(0)
     reading = msgspec.structs.replace(
         whole.reading, processes=None, absent={**whole.reading.absent, ("processes",): why}
     )
-    (told,) = views(written(snapshot(msgspec.structs.replace(whole, reading=reading))))
-    assert told.reading.processes is None
-    assert told.reading.absent["processes",] is why
+    (parsed,) = views(written(snapshot(msgspec.structs.replace(whole, reading=reading))))
+    assert parsed.reading.processes is None
+    assert parsed.reading.absent["processes",] is why
 
 
 def test_instances_stand_below_their_device_with_their_processes() -> None:

@@ -57,7 +57,7 @@ def test_fields_are_named_one_by_one_with_blanks_around() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         (
             "index,pstat",
@@ -68,10 +68,10 @@ def test_fields_are_named_one_by_one_with_blanks_around() -> None:
         ("", "'' is not a field of --query-gpu (--query-gpu=help lists them)"),
     ],
 )
-def test_a_field_that_is_none_is_told_with_the_nearest(text: str, told: str) -> None:
+def test_an_unknown_field_is_refused_with_the_nearest(text: str, expected: str) -> None:
     with pytest.raises(UsageError) as refused:
         parse_names(text, query_fields(), "--query-gpu")
-    assert str(refused.value) == told
+    assert str(refused.value) == expected
 
 
 @pytest.mark.parametrize(
@@ -88,17 +88,17 @@ def test_a_format_says_what_is_left_out(text: str, header: bool, units: bool) ->
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("csv,XML", "--format with -L takes csv, noheader and nounits, not 'XML'"),
         ("", "--format with -L takes csv, noheader and nounits, not ''"),
         ("nounits,noheader", "-L needs --format=csv[,noheader][,nounits]"),
     ],
 )
-def test_a_format_that_is_none_is_told(text: str, told: str) -> None:
+def test_an_unknown_format_is_refused(text: str, expected: str) -> None:
     with pytest.raises(UsageError) as refused:
         parse_format(text, "-L")
-    assert str(refused.value) == told
+    assert str(refused.value) == expected
 
 
 @pytest.mark.parametrize(
@@ -148,13 +148,13 @@ def test_the_reason_is_that_of_the_series_then_its_quantity_then_the_device() ->
         ("call_the_vendor", "Call The Vendor"),
     ],
 )
-def test_what_is_to_be_done_is_told_in_words(label: str, action: str) -> None:
+def test_what_is_to_be_done_is_reported_in_words(label: str, action: str) -> None:
     assert cell("gpu_recovery_action", telling({("recovery_action_info", label): 1})) == action
     assert cell("gpu_recovery_action", telling()) == "[N/A]"
 
 
 @pytest.mark.parametrize(
-    ("label", "told"),
+    ("label", "expected"),
     [
         ("not_started", "Not Started, N/A, N/A"),
         ("in_progress", "In Progress, N/A, N/A"),
@@ -165,12 +165,12 @@ def test_what_is_to_be_done_is_told_in_words(label: str, action: str) -> None:
         ("some_new_word", "Some New Word, N/A, N/A"),
     ],
 )
-def test_the_state_of_the_fabric_is_three_answers(label: str, told: str) -> None:
+def test_the_state_of_the_fabric_is_three_answers(label: str, expected: str) -> None:
     one = telling({("fabric_state_info", label): 1})
-    assert cell("fabric.state,fabric.status,fabric.health.summary", one) == told
+    assert cell("fabric.state,fabric.status,fabric.health.summary", one) == expected
 
 
-def test_labels_that_are_the_data_are_told_by_their_place() -> None:
+def test_labels_that_are_the_data_are_reported_by_their_position() -> None:
     one = telling(
         {
             ("platform_info", "chassis", "slot", "tray", "host"): 1,
@@ -180,8 +180,8 @@ def test_labels_that_are_the_data_are_told_by_their_place() -> None:
         }
     )
     names = ("chassis_serial_number", "slot_number", "tray_index", "host_id", "module_id")
-    asked = ",".join(f"platform.{name}" for name in names)
-    assert cell(asked, one) == "chassis, slot, tray, host, 4"
+    query = ",".join(f"platform.{name}" for name in names)
+    assert cell(query, one) == "chassis, slot, tray, host, 4"
     assert cell("fabric.cliqueId,fabric.clusterUuid", one) == "7, c-1"
     assert cell("platform.host_id,fabric.cliqueId", telling()) == "[N/A], N/A"
 
@@ -216,7 +216,7 @@ def test_the_mode_of_instances_is_a_word_of_two() -> None:
     assert cell("mig.mode.current", telling()) == "[N/A]"
 
 
-def test_the_supported_reasons_have_no_idle_where_none_is_told() -> None:
+def test_the_supported_reasons_have_no_idle_where_none_is_reported() -> None:
     one = telling({("throttle_active", "power"): 1})
     assert cell("clocks_event_reasons.supported", one) == "0x0000000000000004"
     assert cell("clocks_event_reasons.active", telling({("clocks_idle",): 1})) == (
@@ -227,7 +227,7 @@ def test_the_supported_reasons_have_no_idle_where_none_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "values", "told", "bare"),
+    ("name", "values", "expected", "bare"),
     [
         ("memory.total", {("memory_size_bytes",): 3 * MIB}, "3 MiB", "3"),
         ("utilization.gpu", {("utilization_ratio",): 0.97}, "97 %", "97"),
@@ -254,9 +254,9 @@ def test_the_supported_reasons_have_no_idle_where_none_is_told() -> None:
     ],
 )
 def test_numbers_are_written_in_the_dialect_s_units(
-    name: str, values: dict[Series, Number], told: str, bare: str
+    name: str, values: dict[Series, Number], expected: str, bare: str
 ) -> None:
-    assert cell(name, telling(values)) == told
+    assert cell(name, telling(values)) == expected
     assert cell(name, telling(values), units=False) == bare
 
 
@@ -266,7 +266,9 @@ def only_in_the_document(name: str, values: dict[Series, Number]) -> str | None:
 
 
 @pytest.mark.parametrize(("waits", "word"), [(1, "Yes"), (0, "No")])
-def test_a_repair_of_another_kind_is_told_where_no_pages_or_rows_are(waits: int, word: str) -> None:
+def test_a_repair_of_another_kind_is_reported_where_no_pages_or_rows_are(
+    waits: int, word: str
+) -> None:
     pending: dict[Series, Number] = {("memory_repair_pending",): waits}
     assert only_in_the_document("repair.pending", pending) == word
     for key in ("memory_retired_pages", "memory_remapped_rows"):
@@ -290,7 +292,7 @@ def test_the_sensor_of_the_gpu_goes_before_that_of_the_junction() -> None:
     assert cell("temperature.gpu", telling(both)) == "61"
 
 
-def test_reasons_of_a_moment_are_one_mask() -> None:
+def test_reasons_of_one_time_are_one_mask() -> None:
     active: dict[Series, Number] = {
         ("throttle_active", "power"): 1,
         ("throttle_active", "other"): 1,
@@ -347,7 +349,7 @@ def test_gpus_are_listed_with_their_instances() -> None:
     ]
 
 
-def test_the_machine_is_counted_by_whole_devices_and_tells_nvidia_s_versions() -> None:
+def test_the_machine_is_counted_by_whole_devices_and_reports_nvidia_s_versions() -> None:
     other = BackendStatus(
         name="amd", vendor="amd", state=BackendState.OK, versions={"driver": "6.1"}
     )
@@ -377,7 +379,7 @@ def test_a_number_is_the_device_that_bears_it(selectors: list[str], ids: list[st
     assert numbered(selectors, machine_of(snapshot(view(0), view(3)))) == tuple(ids)
 
 
-def test_a_number_that_no_device_bears_is_told_with_those_there_are() -> None:
+def test_a_number_that_no_device_bears_is_refused_with_those_there_are() -> None:
     views = [view(index) for index in (0, 2)]
     tenth = machines.view(1, device=msgspec.structs.replace(device(1), index=10, id="nvidia:10"))
     with pytest.raises(UnmetError) as refused:
@@ -396,23 +398,25 @@ def apps(names: str, *processes: Process, units: bool = True, header: bool = Fal
     return table.splitlines()
 
 
-def test_processes_that_compute_are_told_with_their_device() -> None:
-    told = Process(device_id="x", pid=7, command="train", gpu_memory_bytes=3 * GIB, type="compute")
+def test_processes_that_compute_are_reported_with_their_device() -> None:
+    process = Process(
+        device_id="x", pid=7, command="train", gpu_memory_bytes=3 * GIB, type="compute"
+    )
     drawn = Process(device_id="x", pid=8, command="Xorg", type="graphics")
     both = Process(device_id="x", pid=9, command="game", type="compute+graphics")
     names = "pid,name,used_memory,gpu_uuid,gpu_name,gpu_serial,gpu_bus_id"
     where = f"{device(0).uuid}, {device(0).model}, {device(0).serial}, 00000000:18:00.0"
-    assert apps(names, told, drawn, both) == [
+    assert apps(names, process, drawn, both) == [
         f"7, train, 3072 MiB, {where}",
         f"9, game, [N/A], {where}",
     ]
-    assert apps("used_gpu_memory,timestamp", told, units=False, header=True) == [
+    assert apps("used_gpu_memory,timestamp", process, units=False, header=True) == [
         "used_gpu_memory [MiB], timestamp",
         f"3072, {local_time(machines.NOW)}",
     ]
 
 
-def test_what_is_not_known_of_a_process_is_told_in_words() -> None:
+def test_what_is_not_known_of_a_process_is_reported_in_words() -> None:
     def absent(**why: Absence) -> Process:
         return Process(device_id="x", pid=7, absent=why)
 

@@ -181,7 +181,7 @@ def test_error_codes_over_the_cap_fold_into_other() -> None:
     assert sum(series(text)[name] for name in codes) == 80
 
 
-def test_collect_keeps_the_asked_backends_and_ourselves() -> None:
+def test_collect_keeps_the_requested_backends_and_ourselves() -> None:
     chosen = selection(backends=("amd",))
     found = series(render(snapshot(view(0)), chosen))
     assert not [name for name in found if 'uuid="' in name]

@@ -79,15 +79,15 @@ def test_a_strangers_format_is_offered(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
         ("half", "exporter half breaks its contract: .* is not an Exporter"),
         ("never", r"exporter never cannot be built: OSError\('no licence'\)"),
         ("nobody", "no accelwatch.exporters plug-in 'nobody'; installed: csv, half, json"),
     ],
 )
-def test_a_broken_exporter_is_told_by_its_name(folder: Path, name: str, told: str) -> None:
-    with pytest.raises(PluginError, match=told):
+def test_a_broken_exporter_is_reported_by_its_name(folder: Path, name: str, message: str) -> None:
+    with pytest.raises(PluginError, match=message):
         exporter_of(name)
 
 

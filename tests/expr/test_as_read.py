@@ -63,7 +63,7 @@ def test_what_is_not_of_the_language_is_refused_as_ever() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "place"),
+    ("text", "position"),
     [
         ('temp > "x"', '"x"'),
         ('util > 1 and temp > "x"', '"x"'),
@@ -73,10 +73,10 @@ def test_what_is_not_of_the_language_is_refused_as_ever() -> None:
         ('model > "x" and temp > 1', '"x"'),
     ],
 )
-def test_a_mistake_is_shown_in_the_words_that_were_typed(text: str, place: str) -> None:
+def test_a_mistake_is_shown_in_the_words_that_were_typed(text: str, position: str) -> None:
     with pytest.raises(ExpressionError) as error:
         compile_condition(text, NAMES)
     message, shown, caret, *_ = str(error.value).splitlines()
     assert shown == f"  {text}"
-    assert caret.index("^") - 2 == text.index(place)
-    assert f"(column {text.index(place) + 1})" in message
+    assert caret.index("^") - 2 == text.index(position)
+    assert f"(column {text.index(position) + 1})" in message

@@ -98,7 +98,7 @@ def test_typo_has_a_caret_and_a_suggestion() -> None:
         ("[power_watts]", 1, "a condition is needed here, but this is a list"),
     ],
 )
-def test_refusal_names_place_and_reason(text: str, column: int, message: str) -> None:
+def test_refusal_names_column_and_reason(text: str, column: int, message: str) -> None:
     shown = refused(text)
     assert message in shown
     assert f"(column {column})" in shown

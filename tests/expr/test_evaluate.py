@@ -230,14 +230,14 @@ def test_names_are_those_that_may_be_looked_up() -> None:
         'vendor in ("amd", model) or abs(power_watts) > fan_speed_ratio[1]', device_names()
     )
     assert expression.names == {"vendor", "model", ("power_watts",), ("fan_speed_ratio", "1")}
-    asked: set[Key] = set()
+    keys: set[Key] = set()
 
     def lookup(key: Key) -> Value:
-        asked.add(key)
+        keys.add(key)
         return f"a {key}" if isinstance(key, str) else 1.0
 
     expression.evaluate(lookup)
-    assert asked == expression.names
+    assert keys == expression.names
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def needs(*rules: str) -> Needs:
     return reduce(or_, [compile_rule(one).needs for one in rules])
 
 
-def told(**values: Value) -> Lookup:
+def lookup_of(**values: Value) -> Lookup:
     known: Mapping[Key, Value] = {
         ((name,) if name.endswith(("watts", "processes")) else name): value
         for name, value in values.items()
@@ -40,16 +40,16 @@ def told(**values: Value) -> Lookup:
 
 def fed(keeper: RuleHistory, device: str = "a", times: int = 60, **values: Value) -> RuleHistory:
     for at in range(times):
-        keeper.sample(float(at), device, told(**values))
+        keeper.sample(float(at), device, lookup_of(**values))
     return keeper
 
 
 def context(keeper: RuleHistory, at: float = 59.0, **more: object) -> EvaluationContext:
     lookups = {
-        HOST: told(host_blocked_processes=3),
-        "a": told(power_watts=100, vendor="nvidia", model="H100"),
-        "b": told(power_watts=200, vendor="nvidia", model="H100"),
-        "c": told(vendor="nvidia", model="A100"),
+        HOST: lookup_of(host_blocked_processes=3),
+        "a": lookup_of(power_watts=100, vendor="nvidia", model="H100"),
+        "b": lookup_of(power_watts=200, vendor="nvidia", model="H100"),
+        "c": lookup_of(vendor="nvidia", model="A100"),
     }
     return EvaluationContext(keeper, lookups, at=at, now=100.0, **more)  # type: ignore[arg-type]
 
@@ -69,7 +69,7 @@ def test_a_device_keeps_its_own_series_and_the_host_its_own() -> None:
     assert Device(context(keeper), "b").window("max", LOAD, 60, None) == 7.0
 
 
-def test_another_device_in_the_same_place_begins_with_nothing() -> None:
+def test_another_device_in_the_same_slot_starts_with_nothing() -> None:
     keeper = fed(fed(RuleHistory(needs(*RULES), 1.0), power_watts=100), "b", power_watts=200)
     keeper.events.add(EVENT, 100.0)
     pattern = next(iter(needs(*RULES).events)).pattern
@@ -104,7 +104,7 @@ def test_a_window_is_worked_out_once() -> None:
     keeper = fed(RuleHistory(needs(*RULES), 1.0), power_watts=100)
     now = context(keeper)
     assert average(now) == 100.0
-    keeper.sample(59.5, "a", told(power_watts=9000))
+    keeper.sample(59.5, "a", lookup_of(power_watts=9000))
     assert average(now) == 100.0
     assert average(context(keeper, at=59.5)) != 100.0
 
@@ -154,24 +154,26 @@ def test_a_device_that_is_not_there_belongs_to_nobody() -> None:
 def test_what_nobody_listened_to_is_not_known() -> None:
     keeper = RuleHistory(needs(*RULES, 'count("xid", within="1h") > 3'), 1.0)
     pattern = next(iter(needs(*RULES).events)).pattern
-    deaf, heard = context(keeper, listened=False), context(keeper)
-    assert Device(heard, "a").last(pattern) == float("-inf")
+    deaf, listening = context(keeper, listened=False), context(keeper)
+    assert Device(listening, "a").last(pattern) == float("-inf")
     assert Device(deaf, "a").last(pattern) is None
-    assert Device(heard, "a").occurrences(pattern, 3600) == 0
+    assert Device(listening, "a").occurrences(pattern, 3600) == 0
     assert Device(deaf, "a").occurrences(pattern, 3600) is None
     keeper.events.add(EVENT, 100.0)
     assert Device(deaf, "a").last(pattern) == 90.0
-    assert Device(heard, "a").occurrences(pattern, 10) == 1
-    assert Device(heard, "a").occurrences(pattern, 9) == 0
-    assert Device(heard, "b").latest(pattern) is None
-    assert Device(heard, "a").latest(pattern) == EVENT
+    assert Device(listening, "a").occurrences(pattern, 10) == 1
+    assert Device(listening, "a").occurrences(pattern, 9) == 0
+    assert Device(listening, "b").latest(pattern) is None
+    assert Device(listening, "a").latest(pattern) == EVENT
 
 
-def test_another_rule_and_reasons_are_asked_for_with_the_device() -> None:
+def test_another_rule_and_reasons_are_requested_with_the_device() -> None:
     keeper = RuleHistory(needs(*RULES), 1.0)
     assert Device(context(keeper), "a").firing("r") is None
     assert Device(context(keeper), "a").absence(POWER) == ""
-    now = context(keeper, firing=lambda rule, device: (rule, device) == ("r", "a"), absence=_said)
+    now = context(
+        keeper, firing=lambda rule, device: (rule, device) == ("r", "a"), absence=_text_of
+    )
     assert Device(now, "a").firing("r") is True
     assert Device(now, "b").firing("r") is False
     assert Device(now, "a").absence(POWER) == "a: ('power_watts',)"
@@ -179,11 +181,11 @@ def test_another_rule_and_reasons_are_asked_for_with_the_device() -> None:
     assert Device(now, "a").absence("model") == "a: model"
 
 
-def _said(device: str, key: Key) -> str:
+def _text_of(device: str, key: Key) -> str:
     return f"{device}: {key}"
 
 
-def test_who_asks_no_more_lets_go_of_everything() -> None:
+def test_a_closed_context_lets_go_of_everything() -> None:
     now = context(RuleHistory(needs(*RULES), 1.0))
     assert now.members[0].group("node") is not None
     one = now.members[0]

@@ -25,7 +25,7 @@ def test_events_of_a_bad_day_are_each_of_one_kind() -> None:
     assert {code: kinds_of(code) for code in codes if len(kinds_of(code)) != 1} == {}
 
 
-def test_messages_that_are_told_by_their_pattern_alone_are_each_of_one_kind() -> None:
+def test_messages_that_only_their_pattern_identifies_are_each_of_one_kind() -> None:
     codes = {pattern.code for pattern in PATTERNS if pattern.decide is None}
     assert {"drm_wedged", "file_limit_reached", "machine_check"} <= codes
     assert {code: kinds_of(code) for code in codes if len(kinds_of(code)) != 1} == {}

@@ -82,7 +82,7 @@ def refused(text: str) -> str:
         ),
     ],
 )
-def test_a_refusal_shows_the_place(text: str, lines: list[str]) -> None:
+def test_a_refusal_shows_the_column(text: str, lines: list[str]) -> None:
     assert refused(text).splitlines() == lines
 
 
@@ -200,7 +200,7 @@ def test_a_text_that_is_too_long_to_match_counts_as_missing() -> None:
 
 
 @pytest.mark.parametrize(("ignore_case", "expected"), [(True, True), (False, False)])
-def test_case_is_ignored_for_who_asks_for_it(ignore_case: bool, expected: bool) -> None:
+def test_case_is_ignored_for_who_requests_it(ignore_case: bool, expected: bool) -> None:
     assert compile_pattern("h100", ignore_case=ignore_case)("NVIDIA H100") is expected
 
 

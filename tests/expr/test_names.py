@@ -45,12 +45,12 @@ def test_every_identity_field_is_a_name() -> None:
 
 
 def test_flags_are_the_device_gauges_that_answer_a_question() -> None:
-    asked = {
+    states = {
         row.key
         for row in device_names().rows.values()
         if row.kind is Kind.GAUGE and not row.unit and row.help.startswith("Whether ")
     }
-    assert asked == FLAGS
+    assert states == FLAGS
 
 
 def test_states_are_flags() -> None:

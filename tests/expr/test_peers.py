@@ -13,7 +13,7 @@ MEDIAN = 'peer_median(power_watts, by="job")'
 Z = 'peer_z(power_watts, by="job")'
 
 
-def told(text: str, powers: Numbers) -> list[Value | Missing]:
+def values_of(text: str, powers: Numbers) -> list[Value | Missing]:
     """What a rule gives for each device of one job."""
     rule = compile_rule_value(text)
     groups = {"job": [1] * len(powers)}
@@ -22,51 +22,51 @@ def told(text: str, powers: Numbers) -> list[Value | Missing]:
 
 
 def test_in_a_group_of_seven_a_device_is_not_compared_with_itself() -> None:
-    found = told(MEDIAN, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0])
+    found = values_of(MEDIAN, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0])
     assert found == [4.5, 4.5, 4.5, 4.0, 3.5, 3.5, 3.5]
 
 
 def test_in_a_group_of_eight_it_is() -> None:
-    assert told(MEDIAN, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]) == [4.5] * 8
+    assert values_of(MEDIAN, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]) == [4.5] * 8
 
 
 def test_the_size_of_a_group_is_that_of_all_its_members() -> None:
-    found = told(MEDIAN, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, None])
+    found = values_of(MEDIAN, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, None])
     assert found == [4.0] * 8
 
 
 def test_three_others_must_have_a_value() -> None:
-    assert told(MEDIAN, [1.0, 2.0, 3.0]) == [MISSING] * 3
-    assert told(MEDIAN, [1.0, 2.0, 3.0, None]) == [MISSING, MISSING, MISSING, 2.0]
-    assert told(Z, [1.0, 2.0, 3.0]) == [MISSING] * 3
+    assert values_of(MEDIAN, [1.0, 2.0, 3.0]) == [MISSING] * 3
+    assert values_of(MEDIAN, [1.0, 2.0, 3.0, None]) == [MISSING, MISSING, MISSING, 2.0]
+    assert values_of(Z, [1.0, 2.0, 3.0]) == [MISSING] * 3
 
 
 def test_a_deviation_is_reckoned_from_medians() -> None:
-    first, *_ = told(Z, [10.0, 1.0, 2.0, 3.0, 4.0])
+    first, *_ = values_of(Z, [10.0, 1.0, 2.0, 3.0, 4.0])
     assert first == pytest.approx((10 - 2.5) / (1.4826 * 1.0))
-    first, *_ = told(Z, [-5.0, 1.0, 2.0, 3.0, 4.0])
+    first, *_ = values_of(Z, [-5.0, 1.0, 2.0, 3.0, 4.0])
     assert first == pytest.approx((-5 - 2.5) / (1.4826 * 1.0))
 
 
 @pytest.mark.parametrize("level", [100.0, -100.0])
 def test_peers_that_are_all_alike_deviate_by_a_share_of_their_level(level: float) -> None:
-    assert told(Z, [level + 2, level, level, level])[0] == pytest.approx(4.0)
-    assert told(Z, [level, level, level, level]) == [0.0] * 4
+    assert values_of(Z, [level + 2, level, level, level])[0] == pytest.approx(4.0)
+    assert values_of(Z, [level, level, level, level]) == [0.0] * 4
 
 
 def test_beside_peers_that_are_all_zero_there_is_no_deviation() -> None:
-    assert told(Z, [1.0, 0.0, 0.0, 0.0])[0] is MISSING
-    assert told(Z, [0.0, 0.0, 0.0, 0.0]) == [0.0] * 4
+    assert values_of(Z, [1.0, 0.0, 0.0, 0.0])[0] is MISSING
+    assert values_of(Z, [0.0, 0.0, 0.0, 0.0]) == [0.0] * 4
 
 
 def test_a_device_without_a_value_deviates_by_none() -> None:
-    assert told(Z, [None, 1.0, 2.0, 3.0, 4.0])[0] is MISSING
+    assert values_of(Z, [None, 1.0, 2.0, 3.0, 4.0])[0] is MISSING
 
 
 def test_what_is_beyond_all_numbers_is_missing() -> None:
     most = 1.7e308
-    assert told(MEDIAN, [0.0, most, most, most, most])[0] is MISSING
-    assert told(Z, [most, -most, -most, -most])[0] is MISSING
+    assert values_of(MEDIAN, [0.0, most, most, most, most])[0] is MISSING
+    assert values_of(Z, [most, -most, -most, -most])[0] is MISSING
 
 
 @pytest.mark.parametrize(
@@ -82,8 +82,8 @@ def test_what_is_beyond_all_numbers_is_missing() -> None:
 def test_half_of_a_group_must_be_known_to_count(
     powers: Numbers, count: Value | Missing, share: Value | Missing
 ) -> None:
-    assert set(told("job.count(power_watts > 2)", powers)) == {count}
-    assert set(told("job.share(power_watts > 2)", powers)) == {share}
+    assert set(values_of("job.count(power_watts > 2)", powers)) == {count}
+    assert set(values_of("job.share(power_watts > 2)", powers)) == {share}
 
 
 @pytest.mark.parametrize(
@@ -99,8 +99,8 @@ def test_half_of_a_group_must_be_known_to_count(
 def test_of_any_and_of_all(
     powers: Numbers, some: Value | Missing, all_of_them: Value | Missing
 ) -> None:
-    assert set(told("job.any(power_watts > 2)", powers)) == {some}
-    assert set(told("job.all(power_watts > 2)", powers)) == {all_of_them}
+    assert set(values_of("job.any(power_watts > 2)", powers)) == {some}
+    assert set(values_of("job.all(power_watts > 2)", powers)) == {all_of_them}
 
 
 def test_who_is_in_no_group_has_no_peers() -> None:

@@ -119,10 +119,10 @@ def test_a_refusal_has_a_caret_and_a_suggestion() -> None:
         ("power_watts.any(True)", 1, "power_watts is not a group of devices"),
     ],
 )
-def test_a_refusal_names_the_place_and_the_mend(text: str, column: int, message: str) -> None:
-    told = refused(text)
-    assert message in told
-    assert f"(column {column})" in told
+def test_a_refusal_names_the_line_and_the_correction(text: str, column: int, message: str) -> None:
+    errors = refused(text)
+    assert message in errors
+    assert f"(column {column})" in errors
 
 
 @pytest.mark.parametrize(
@@ -200,10 +200,10 @@ def test_only_a_condition_is_true_or_false() -> None:
     )
 
 
-@pytest.mark.parametrize("told", [0, 1])
-def test_a_flag_is_a_condition(told: int) -> None:
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_flag_is_a_condition(number: int) -> None:
     rule = compile_rule_value("ecc_enabled")
-    assert rule.evaluate(World(1, numbers={("ecc_enabled",): [told]}).rows[0]) is bool(told)
+    assert rule.evaluate(World(1, numbers={("ecc_enabled",): [number]}).rows[0]) is bool(number)
     assert rule.evaluate(World(1).rows[0]) is UNKNOWN
 
 

@@ -53,7 +53,7 @@ def test_every_part_has_its_value_and_truth() -> None:
     assert not any(one.reason for one in parts)
 
 
-def test_a_window_tells_how_much_of_it_there_is() -> None:
+def test_a_window_says_how_much_of_it_there_is() -> None:
     parts = explained('avg(power_watts, "5m") < 100', World(1), 0.41)
     assert [(one.text, one.value, one.truth, one.reason) for one in parts] == [
         ('avg(power_watts, "5m") < 100', MISSING, UNKNOWN, "not known: power_watts avg"),

@@ -120,10 +120,10 @@ def test_windows_that_take_too_much_are_refused_by_name() -> None:
     refuse_costly(rules, 100, 100)
     with pytest.raises(ExpressionError) as caught:
         refuse_costly(rules, 8000, 1000)
-    told = str(caught.value)
+    message = str(caught.value)
     assert (
         "the windows of these rules take 330 MiB for 8000 devices on 1000 nodes, "
-        "and the most is 256 MiB" in told
+        "and the most is 256 MiB" in message
     )
-    assert "  quantile of power_watts over 1d (330 MiB): a.dear, c.dear\n" in told
-    assert told.index("a.dear") < told.index("b.small")
+    assert "  quantile of power_watts over 1d (330 MiB): a.dear, c.dear\n" in message
+    assert message.index("a.dear") < message.index("b.small")

@@ -70,11 +70,11 @@ def test_a_window_is_the_open_step_and_the_closed_ones(need: WindowNeed, expecte
 
 def test_a_window_with_less_than_half_of_its_samples_is_missing() -> None:
     need = gauge("avg")
-    begun = [(float(at), 1.0) for at in range(130, 163)]
+    samples = [(float(at), 1.0) for at in range(130, 163)]
     # The window of 199 begins at 130 and expects 69 samples.
-    assert ask(need, begun[:33], at=199.0) is None
-    assert ask(need, [*begun, (163.0, 1.0), (164.0, 1.0)], at=199.0) == 1.0
-    kept = past(need, begun)
+    assert ask(need, samples[:33], at=199.0) is None
+    assert ask(need, [*samples, (163.0, 1.0), (164.0, 1.0)], at=199.0) == 1.0
+    kept = past(need, samples)
     assert kept.coverage(199.0, 60, 1.0) == pytest.approx(33 / 69)
 
 
@@ -158,45 +158,45 @@ def pattern(text: str) -> EventPattern:
 
 def test_events_by_code_and_device() -> None:
     fatal, any_one = pattern('event("xid", code in [48, 79])'), pattern('event("xid")')
-    heard = EventHistory([EventNeed(fatal, 60), EventNeed(any_one, 0)])
-    heard.add(xid(79, NOW - 5), NOW)
-    heard.add(xid(63, NOW - 3), NOW)
-    heard.add(xid(48, NOW - 1, ""), NOW)
-    assert heard.last("gpu0", fatal) == NOW - 1
-    assert heard.last("gpu1", fatal) == NOW - 1  # of the node, so of all its devices
-    assert heard.last("gpu0", any_one) == NOW - 1
-    assert heard.occurrences("gpu0", fatal, NOW - 60) == 2
-    assert heard.occurrences("gpu1", fatal, NOW - 60) == 1
-    assert heard.occurrences("gpu0", fatal, NOW - 4) == 1
-    heard.forget("gpu0")
-    assert heard.occurrences("gpu0", fatal, NOW - 60) == 1
+    history = EventHistory([EventNeed(fatal, 60), EventNeed(any_one, 0)])
+    history.add(xid(79, NOW - 5), NOW)
+    history.add(xid(63, NOW - 3), NOW)
+    history.add(xid(48, NOW - 1, ""), NOW)
+    assert history.last("gpu0", fatal) == NOW - 1
+    assert history.last("gpu1", fatal) == NOW - 1  # of the node, so of all its devices
+    assert history.last("gpu0", any_one) == NOW - 1
+    assert history.occurrences("gpu0", fatal, NOW - 60) == 2
+    assert history.occurrences("gpu1", fatal, NOW - 60) == 1
+    assert history.occurrences("gpu0", fatal, NOW - 4) == 1
+    history.forget("gpu0")
+    assert history.occurrences("gpu0", fatal, NOW - 60) == 1
 
 
-def test_an_event_told_again_is_no_other_event() -> None:
+def test_an_event_reported_again_is_no_other_event() -> None:
     each = pattern('count("xid", within="1h") > 1')
-    heard = EventHistory([EventNeed(each, 3600)])
+    history = EventHistory([EventNeed(each, 3600)])
     for _ in range(3):
-        heard.add(xid(79, NOW - 5), NOW)
-    assert heard.occurrences("gpu0", each, NOW - 3600) == 1
+        history.add(xid(79, NOW - 5), NOW)
+    assert history.occurrences("gpu0", each, NOW - 3600) == 1
     for at in range(MOST_REMEMBERED + 10):
-        heard.add(xid(79, NOW - 5 - at / 1000), NOW)
-    assert heard.occurrences("gpu0", each, NOW - 3600) == MOST_REMEMBERED
+        history.add(xid(79, NOW - 5 - at / 1000), NOW)
+    assert history.occurrences("gpu0", each, NOW - 3600) == MOST_REMEMBERED
 
 
 def test_an_event_of_the_future_happened_now() -> None:
     each = pattern('event("xid")')
-    heard = EventHistory([EventNeed(each, 0)])
-    heard.add(xid(79, NOW + 3600), NOW)
-    heard.add(xid(79, math.nan), NOW)
-    assert heard.last("gpu0", each) == NOW
+    history = EventHistory([EventNeed(each, 0)])
+    history.add(xid(79, NOW + 3600), NOW)
+    history.add(xid(79, math.nan), NOW)
+    assert history.last("gpu0", each) == NOW
 
 
-def test_records_of_user_space_count_only_when_they_are_asked_for() -> None:
+def test_records_of_user_space_count_only_when_they_are_requested() -> None:
     plain, forged = pattern('event("xid")'), pattern('event("xid", trusted == False)')
-    heard = EventHistory([EventNeed(plain, 0), EventNeed(forged, 0)])
-    heard.add(xid(79, NOW, trusted=False), NOW)
-    assert heard.last("gpu0", plain) == -math.inf
-    assert heard.last("gpu0", forged) == NOW
+    history = EventHistory([EventNeed(plain, 0), EventNeed(forged, 0)])
+    history.add(xid(79, NOW, trusted=False), NOW)
+    assert history.last("gpu0", plain) == -math.inf
+    assert history.last("gpu0", forged) == NOW
 
 
 @pytest.mark.parametrize(
@@ -217,14 +217,14 @@ def test_records_of_user_space_count_only_when_they_are_asked_for() -> None:
 )
 def test_which_events_are_meant(text: str, code: str, expected: bool) -> None:
     each = pattern(text)
-    heard = EventHistory([EventNeed(each, 0)])
-    told = ErrorEvent(code=code, category=Category.HANG, time=NOW, text="", source="kernel_log")
-    heard.add(told, NOW)
-    assert (heard.last("gpu0", each) == NOW) is expected
+    history = EventHistory([EventNeed(each, 0)])
+    event = ErrorEvent(code=code, category=Category.HANG, time=NOW, text="", source="kernel_log")
+    history.add(event, NOW)
+    assert (history.last("gpu0", each) == NOW) is expected
 
 
 @pytest.mark.parametrize(
-    ("ago_s", "uptime_s", "told_before", "expected"),
+    ("ago_s", "uptime_s", "known_before", "expected"),
     [
         (3600, 9000.0, True, True),
         (3600, 3596.0, True, True),
@@ -240,11 +240,11 @@ def test_which_events_are_meant(text: str, code: str, expected: bool) -> None:
     ],
 )
 def test_an_event_that_only_a_boot_ends(
-    ago_s: float, uptime_s: float | None, told_before: bool, expected: object
+    ago_s: float, uptime_s: float | None, known_before: bool, expected: object
 ) -> None:
     rule = compile_rule('event("xid", code == 151, until="boot")')
     keeper = RuleHistory(rule.needs, 1.0)
-    if told_before:
+    if known_before:
         keeper.sample(100.0, HOST, lookup({UPTIME: 50.0}))
     if math.isfinite(ago_s):
         keeper.events.add(xid(151, NOW - ago_s), NOW)
@@ -299,10 +299,10 @@ def node_of(
     keeper = RuleHistory(rule.needs, 1.0)
     lookups = {HOST: lookup(host)}
     for index, power in enumerate(powers):
-        told: dict[Key, Value] = {"vendor": "nvidia", "model": "H100"}
+        values: dict[Key, Value] = {"vendor": "nvidia", "model": "H100"}
         if power is not None:
-            told[POWER] = power
-        lookups[f"gpu{index}"] = lookup(told)
+            values[POWER] = power
+        lookups[f"gpu{index}"] = lookup(values)
     for at in range(100, 200):
         for device, one in lookups.items():
             keeper.sample(float(at), device, one)
@@ -346,7 +346,7 @@ def test_events_reach_the_rules_of_a_device() -> None:
 
 
 @pytest.mark.parametrize(("share", "expected"), [("0", 134.5), ("0.5", 159.5), ("1", 184.5)])
-def test_a_rule_asks_for_the_quantile_that_it_says(share: str, expected: float) -> None:
+def test_a_rule_needs_the_quantile_that_it_names(share: str, expected: float) -> None:
     rule = compile_rule_value(f'quantile(power_watts, {share}, "1m")')
     keeper = RuleHistory(rule.needs, 1.0)
     for at, power in RAMP:
@@ -391,7 +391,7 @@ class Node:
         ('peers_affected("a", by="node") == 1', True, UNKNOWN),
     ],
 )
-def test_one_that_is_no_member_asks_about_a_group(text: str, some: object, none: object) -> None:
+def test_one_that_is_no_member_may_use_a_group(text: str, some: object, none: object) -> None:
     rule = compile_rule(text)
     assert rule.evaluate(Node(node_of(rule, [2.0, 3.0, 2.0, 3.0], {}))) is some
     assert rule.evaluate(Node(node_of(rule, [], {}))) is none

@@ -93,8 +93,8 @@ class _Serving:
         head: Headers = [(":status", "200"), ("content-type", "application/grpc")]
         status = server.statuses.pop(0) if server.statuses else "0"
         if status != "0":
-            said = [("grpc-status", status), ("grpc-message", "too%20much")]
-            connection.send_headers(1, [*head, *said], end_stream=True)
+            trailers = [("grpc-status", status), ("grpc-message", "too%20much")]
+            connection.send_headers(1, [*head, *trailers], end_stream=True)
             return
         assert (self._body[0], int.from_bytes(self._body[1:5], "big")) == (1, len(self._body) - 5)
         plain = gzip.decompress(bytes(self._body[5:]))

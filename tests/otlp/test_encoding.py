@@ -77,8 +77,8 @@ def test_a_part_of_a_device_has_an_id_of_its_own() -> None:
     }
     assert memory.attributes["hw.id"].endswith("/temperature/memory")
     limits = named(sent(SHOT), "hw.temperature.limit", **{"hw.parent": DEVICE.label_id()})
-    said = [point.attributes["hw.limit_type"] for point in limits]
-    assert sorted(said) == ["high.critical", "high.degraded", "max_operating"]
+    limit_types = [point.attributes["hw.limit_type"] for point in limits]
+    assert sorted(limit_types) == ["high.critical", "high.degraded", "max_operating"]
 
 
 def test_health_is_one_status_that_is_1() -> None:
@@ -124,18 +124,18 @@ def energy(joules: float, time: float) -> Snapshot:
     return msgspec.structs.replace(shot, time=time)
 
 
-def test_a_counter_begins_when_it_is_first_seen_and_anew_when_it_falls() -> None:
+def test_a_counter_starts_when_it_is_first_seen_and_again_when_it_falls() -> None:
     starts = Starts()
-    told = [
+    samples = [
         named(sent(energy(joules, time), starts), "hw.energy")[0]
         for joules, time in ((50.0, 100.0), (60.0, 101.0), (5.0, 102.0), (7.0, 103.0))
     ]
-    assert told[0].metric.sum.is_monotonic
-    assert [point.start // 10**9 for point in told] == [100, 100, 102, 102]
-    assert [point.time // 10**9 for point in told] == [100, 101, 102, 103]
+    assert samples[0].metric.sum.is_monotonic
+    assert [point.start // 10**9 for point in samples] == [100, 100, 102, 102]
+    assert [point.time // 10**9 for point in samples] == [100, 101, 102, 103]
 
 
-def test_a_counter_that_was_away_begins_anew() -> None:
+def test_a_counter_that_was_away_starts_anew() -> None:
     starts = Starts()
     sent(energy(50.0, 100.0), starts)
     sent(machines.snapshot(machines.lost_view(0)), starts)

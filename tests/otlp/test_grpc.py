@@ -58,9 +58,9 @@ def with_server(check: Callable[[GrpcServer], Awaitable[None]]) -> None:
 async def sent(server_url: str, body: bytes = b"x", **more: object) -> NotAccepted:
     """Why a request is not taken."""
     request = Request(body=body, samples=4, newest=1.0)
-    with pytest.raises(NotAccepted) as told:
+    with pytest.raises(NotAccepted) as refused:
         await GrpcReceiver(settings(server_url, **more), {}).send(request)
-    return told.value
+    return refused.value
 
 
 def test_what_is_taken_is_counted() -> None:
@@ -86,7 +86,7 @@ def test_a_request_larger_than_the_window_waits_for_it() -> None:
     with_server(check)
 
 
-def test_a_receiver_that_answers_before_all_has_come_is_heard() -> None:
+def test_a_receiver_that_answers_before_all_was_sent_is_read() -> None:
     async def check(server: GrpcServer) -> None:
         server.early, server.statuses = True, ["8"]
         fault = await sent(server.url, body=b"x" * (1 << 20))
@@ -180,7 +180,7 @@ def test_points_that_were_refused_are_counted() -> None:
     with_server(check)
 
 
-def test_a_receiver_over_http_is_told_apart() -> None:
+def test_a_receiver_over_http_is_recognised() -> None:
     async def main() -> None:
         async with otlp_server() as server:
             assert "is it a receiver of OTLP over HTTP" in str(await sent(server.url))

@@ -75,8 +75,10 @@ def test_what_may_pass_is_sent_again_and_nothing_else(caplog: pytest.LogCaptureF
 
     with caplog.at_level(logging.INFO):
         asyncio.run(main())
-    told = [record.getMessage() for record in caplog.records if record.name.endswith("push_queue")]
-    assert told == [
+    messages = [
+        record.getMessage() for record in caplog.records if record.name.endswith("push_queue")
+    ]
+    assert messages == [
         "otlp waits code=429: answered 429",
         "otlp goes well again",
         "otlp is refused code=400: answered 400",
@@ -97,7 +99,7 @@ def test_retry_after_is_kept() -> None:
     asyncio.run(main())
 
 
-def test_a_partial_success_is_counted_and_told_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_partial_success_is_counted_and_reported_once(caplog: pytest.LogCaptureFixture) -> None:
     async def main() -> None:
         async with otlp_server() as server:
             server.partial.partial_success.rejected_data_points = 3
@@ -107,10 +109,10 @@ def test_a_partial_success_is_counted_and_told_once(caplog: pytest.LogCaptureFix
             assert own["otlp_retries_total"] == 0
 
     asyncio.run(main())
-    told = [text for text in caplog.messages if "partial success" in text]
-    assert len(told) == 1
-    assert "refused=3" in told[0]
-    assert "\x1b" not in told[0]
+    messages = [text for text in caplog.messages if "partial success" in text]
+    assert len(messages) == 1
+    assert "refused=3" in messages[0]
+    assert "\x1b" not in messages[0]
 
 
 def test_an_answer_that_is_no_message_is_a_success() -> None:
@@ -144,7 +146,7 @@ def test_a_receiver_that_hangs_costs_the_oldest_points_only(
     asyncio.run(main())
 
 
-def test_credentials_come_from_files_and_are_never_told(
+def test_credentials_come_from_files_and_are_never_printed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     secret = tmp_path / "token"
@@ -212,15 +214,15 @@ GOOD = {"endpoint": "https://collector:4318"}
     ],
 )
 def test_settings_that_do_not_fit_together(given: dict[str, object], key: str | None) -> None:
-    told = list(mistakes(Otlp(**given)))  # type: ignore[arg-type]  # of tests
-    assert [name for name, _ in told] == [key] * (key is not None)
-    assert "s3cret" not in str(told)
+    problems = list(mistakes(Otlp(**given)))  # type: ignore[arg-type]  # of tests
+    assert [name for name, _ in problems] == [key] * (key is not None)
+    assert "s3cret" not in str(problems)
 
 
-def test_the_missing_extra_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_missing_extra_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("accelwatch.config.otlp.installed", lambda: False)
-    (told,) = mistakes(Otlp(endpoint="http://collector:4318"))
-    assert told == ("endpoint", "needs opentelemetry-proto: pip install 'accelwatch[otlp]'")
+    (problem,) = mistakes(Otlp(endpoint="http://collector:4318"))
+    assert problem == ("endpoint", "needs opentelemetry-proto: pip install 'accelwatch[otlp]'")
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "said"),
+    ("key", "value", "message"),
     [
         ("plain", [], "expected text"),
         ("plain", 7, "expected text; put it in quotes"),
@@ -56,11 +56,11 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         ("apikey", "hush", "unknown key; did you mean api_key_file?"),
     ],
 )
-def test_what_is_expected_is_told(key: str, value: Any, said: str) -> None:
+def test_what_is_expected_is_reported(key: str, value: Any, message: str) -> None:
     with pytest.raises(OptionsError) as refused:
         checked({key: value}, Sample)
-    assert refused.value.mistakes == {key: said}
-    assert str(refused.value) == f"{key}: {said}"
+    assert refused.value.mistakes == {key: message}
+    assert str(refused.value) == f"{key}: {message}"
 
 
 def test_what_the_struct_itself_refuses_is_a_mistake_of_the_configuration() -> None:

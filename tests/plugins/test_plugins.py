@@ -80,7 +80,7 @@ def test_names_are_checked_before_anything_is_loaded(wanted: list[str], complain
     assert plugins.unknown(plugins.BACKENDS, wanted) == complaint
 
 
-def test_sections_comments_extras_and_damage_are_told_apart(
+def test_sections_comments_extras_and_damage_are_distinguished(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, content in {

@@ -47,7 +47,7 @@ def test_a_reason_is_no_text(reason: Absence) -> None:
         ({}, ""),
     ],
 )
-def test_the_nearest_reason_of_a_series_is_said(
+def test_the_nearest_reason_of_a_series_is_reported(
     absent: dict[tuple[str, ...], Absence], reason: str
 ) -> None:
     assert reason_of(absent, ("fan_speed_ratio", "0")) == reason

@@ -57,7 +57,7 @@ def test_backends_fill_only_rows_of_devices() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "meant"),
+    ("by_domain", "meant"),
     [
         ({"graphics": 3, "sm": 2, "npu": 1, "memory": 9}, 3),
         ({"sm": 2, "memory": 9, "video": 8}, 2),
@@ -66,11 +66,13 @@ def test_backends_fill_only_rows_of_devices() -> None:
         ({"memory": 9}, None),
     ],
 )
-def test_the_bare_clock_is_that_of_the_core(told: dict[str, int], meant: int | None) -> None:
+def test_the_bare_clock_is_that_of_the_core(by_domain: dict[str, int], meant: int | None) -> None:
     """A device of which only one domain's clock is told had an empty column."""
-    clocks: dict[Series, int] = {("clock_hertz", domain): value for domain, value in told.items()}
+    clocks: dict[Series, int] = {
+        ("clock_hertz", domain): value for domain, value in by_domain.items()
+    }
     limits: dict[Series, int] = {
-        ("clock_limit_hertz", domain, "max"): value for domain, value in told.items()
+        ("clock_limit_hertz", domain, "max"): value for domain, value in by_domain.items()
     }
     assert primary_value(clocks, by_key()["clock_hertz"]) == meant
     assert primary_value(limits, by_key()["clock_limit_hertz"]) == meant

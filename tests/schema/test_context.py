@@ -51,7 +51,7 @@ def fault(time: float, **changes: object) -> ErrorEvent:
     return msgspec.structs.replace(whole, **changes)
 
 
-def told(encoder: CompactEncoder, shot: Snapshot) -> list[Message]:
+def messages_of(encoder: CompactEncoder, shot: Snapshot) -> list[Message]:
     """Messages beside the ticks."""
     return [one for one in encoder.messages(shot) if not isinstance(one, Tick)]
 
@@ -80,45 +80,45 @@ def test_owners_processes_and_findings_come_back() -> None:
 def test_the_host_s_own_findings_travel() -> None:
     count = EventCount(code="nfs_hang", category="hang", total=2, last_time=NOW)
     host = view(9, device=device(9, id="host", kind=DeviceKind.HOST), event_counts=(count,))
-    sent = told(CompactEncoder(), snapshot(view(0), node=host))
+    sent = messages_of(CompactEncoder(), snapshot(view(0), node=host))
     assert Findings(slot=1, event_counts=(count,)) in sent
 
 
-def test_what_is_as_before_is_not_told_again() -> None:
+def test_what_is_as_before_is_not_reported_again() -> None:
     encoder = CompactEncoder()
     encoder.messages(snapshot(used_by(view(0), owners=(JOB,))))
     for second in range(1, 60):
         shot = snapshot(used_by(view(0), owners=(JOB,)), time=NOW + second)
-        assert told(encoder, shot) == []
+        assert messages_of(encoder, shot) == []
 
 
-def test_a_change_is_told_within_seconds_and_once() -> None:
+def test_a_change_is_reported_within_seconds_and_once() -> None:
     encoder = CompactEncoder()
     encoder.messages(snapshot(view(0)))
     sent: list[tuple[int, Message]] = []
     for second in range(1, 30):
         shot = snapshot(view(0, owners=(JOB,)), time=NOW + second)
-        sent += [(second, message) for message in told(encoder, shot)]
+        sent += [(second, message) for message in messages_of(encoder, shot)]
     assert sent == [(CHECK_EVERY_S, Owners(slot=0, owners=(JOB,)))]
 
 
-def test_an_owner_that_has_gone_is_told() -> None:
+def test_an_owner_that_has_gone_is_reported() -> None:
     encoder = CompactEncoder()
     encoder.messages(snapshot(view(0, owners=(JOB,))))
-    assert told(encoder, snapshot(view(0), time=NOW + 10)) == [Owners(slot=0, owners=())]
+    assert messages_of(encoder, snapshot(view(0), time=NOW + 10)) == [Owners(slot=0, owners=())]
 
 
-def test_numbers_of_processes_are_told_less_often_than_their_coming_and_going() -> None:
+def test_numbers_of_processes_are_reported_less_often_than_their_coming_and_going() -> None:
     encoder = CompactEncoder()
     (one, two) = processes(device(0).id)
     encoder.messages(snapshot(used_by(view(0), one)))
     times = []
     for second in range(1, 32):
         grown = msgspec.structs.replace(one, gpu_memory_bytes=second)
-        if told(encoder, snapshot(used_by(view(0), grown), time=NOW + second)):
+        if messages_of(encoder, snapshot(used_by(view(0), grown), time=NOW + second)):
             times.append(second)
     assert times == [NUMBERS_EVERY_S, 2 * NUMBERS_EVERY_S]
-    (message,) = told(encoder, snapshot(used_by(view(0), one, two), time=NOW + 36))
+    (message,) = messages_of(encoder, snapshot(used_by(view(0), one, two), time=NOW + 36))
     assert isinstance(message, Processes)
     assert message.total == 2
 
@@ -172,7 +172,7 @@ def test_an_event_of_which_more_is_known_keeps_its_number() -> None:
     assert list(numbers.numbered) == [number, number + 1]
 
 
-def test_alike_events_of_one_moment_are_several() -> None:
+def test_alike_events_of_one_time_are_several() -> None:
     numbers = EventNumbers()
     numbers.assign((fault(NOW), fault(NOW)), NOW)
     assert len(numbers.numbered) == 2
@@ -180,7 +180,7 @@ def test_alike_events_of_one_moment_are_several() -> None:
     assert len(numbers.numbered) == 3
 
 
-def test_a_new_stream_is_told_a_bounded_past() -> None:
+def test_a_new_stream_gets_a_bounded_past() -> None:
     events = tuple(fault(NOW + 10 * at) for at in range(500))
     messages = ContextEncoder(EventNumbers()).messages(snapshot(view(0), events=events), {})
     past = [one for one in messages if isinstance(one, Event)]
@@ -192,34 +192,36 @@ def test_what_the_agent_says_of_itself_comes_back() -> None:
     encoder, decoder = CompactEncoder(), StreamFollower()
     up, took, cpu = ("collector_up", "nvidia"), ("collector_duration_seconds", "nvidia"), ("x",)
 
-    def told_at(later_s: float, **own: float) -> list[Own]:
-        said = {up: own["up"], took: own["took"], cpu: 1.0}
+    def own_after(later_s: float, **own: float) -> list[Own]:
+        own_values = {up: own["up"], took: own["took"], cpu: 1.0}
         if own.get("vanished"):
-            said["collector_vanished_quantities", "nvidia"] = own["vanished"]
-        messages = encoder.messages(snapshot(time=NOW + later_s, own=said))
+            own_values["collector_vanished_quantities", "nvidia"] = own["vanished"]
+        messages = encoder.messages(snapshot(time=NOW + later_s, own=own_values))
         for message in messages:
             decoder.feed(message)
         return [one for one in messages if isinstance(one, Own)]
 
-    (first,) = told_at(0.0, up=1, took=0.1)
+    (first,) = own_after(0.0, up=1, took=0.1)
     assert first == Own(series=(up, took), values=(1, 0.1))
-    assert told_at(CHECK_EVERY_S, up=1, took=0.1) == []
-    assert told_at(2 * CHECK_EVERY_S, up=1, took=0.2) == []
-    assert told_at(NUMBERS_EVERY_S, up=1, took=0.3) == [Own(values=(1, 0.3))]
+    assert own_after(CHECK_EVERY_S, up=1, took=0.1) == []
+    assert own_after(2 * CHECK_EVERY_S, up=1, took=0.2) == []
+    assert own_after(NUMBERS_EVERY_S, up=1, took=0.3) == [Own(values=(1, 0.3))]
     assert decoder.own == {up: 1, took: 0.3}
-    assert told_at(NUMBERS_EVERY_S + CHECK_EVERY_S, up=0, took=0.3) == [Own(values=(0, 0.3))]
-    (more,) = told_at(NUMBERS_EVERY_S + 2 * CHECK_EVERY_S, up=0, took=0.3, vanished=2)
+    assert own_after(NUMBERS_EVERY_S + CHECK_EVERY_S, up=0, took=0.3) == [Own(values=(0, 0.3))]
+    (more,) = own_after(NUMBERS_EVERY_S + 2 * CHECK_EVERY_S, up=0, took=0.3, vanished=2)
     assert len(more.series) == 3
     assert decoder.own == {up: 0, took: 0.3, ("collector_vanished_quantities", "nvidia"): 2}
 
 
 def test_an_agent_says_a_bounded_number_of_series_of_itself() -> None:
     own = {("collector_device_series", "nvidia", f"d{at}"): 1 for at in range(MAX_OWN + 9)}
-    (message,) = [one for one in told(CompactEncoder(), snapshot(own=own)) if isinstance(one, Own)]
+    (message,) = [
+        one for one in messages_of(CompactEncoder(), snapshot(own=own)) if isinstance(one, Own)
+    ]
     assert len(message.series) == len(message.values) == MAX_OWN
 
 
-def test_what_only_a_newer_agent_sends_is_told_from_nonsense() -> None:
+def test_what_only_a_newer_agent_sends_is_distinguished_from_nonsense() -> None:
     encode = msgspec.msgpack.encode
     assert is_spare(encode({"type": "weather", "slot": 1}))
     assert is_spare(encode({"type": "event", "sequence": 1, "event": {"category": "new"}}))
@@ -230,10 +232,10 @@ def test_what_only_a_newer_agent_sends_is_told_from_nonsense() -> None:
     assert not is_spare(b"")
 
 
-@pytest.mark.parametrize(("apart_s", "told"), [(SAME_FAULT_S, 1), (1.25 * SAME_FAULT_S, 2)])
-def test_more_may_become_known_up_to_the_limit_and_no_longer(apart_s: float, told: int) -> None:
+@pytest.mark.parametrize(("apart_s", "expected"), [(SAME_FAULT_S, 1), (1.25 * SAME_FAULT_S, 2)])
+def test_more_may_become_known_up_to_the_limit_and_no_longer(apart_s: float, expected: int) -> None:
     numbers = EventNumbers()
     numbers.assign((fault(NOW),), NOW)
     (number,) = numbers.numbered
     numbers.assign((fault(NOW + apart_s, source="kernel_log"),), NOW)
-    assert list(numbers.numbered) == [number + told - 1]
+    assert list(numbers.numbered) == [number + expected - 1]

@@ -64,17 +64,17 @@ def test_as_many_processes_as_allowed_travel_in_their_order() -> None:
     more = (process(9999), process(9998, gpu_memory_bytes=1), *most)
     message = processes_message(0, more)
     assert message.total == MAX_PROCESSES + 2
-    told = [row.pid for row in message.rows]
-    assert told[:2] == [MAX_PROCESSES - 1, MAX_PROCESSES - 2]
-    assert told[-2:] == [1, 9998]
-    assert len(told) == MAX_PROCESSES
+    pids = [row.pid for row in message.rows]
+    assert pids[:2] == [MAX_PROCESSES - 1, MAX_PROCESSES - 2]
+    assert pids[-2:] == [1, 9998]
+    assert len(pids) == MAX_PROCESSES
 
 
 def test_of_processes_with_as_much_memory_the_lowest_pids_travel() -> None:
     alike = tuple(process(MAX_PROCESSES + 1 - n) for n in range(MAX_PROCESSES + 1))
     last = process(0, gpu_memory_bytes=1)
-    told = [row.pid for row in processes_message(0, (*alike, last)).rows]
-    assert told == [0, *range(1, MAX_PROCESSES)]
+    pids = [row.pid for row in processes_message(0, (*alike, last)).rows]
+    assert pids == [0, *range(1, MAX_PROCESSES)]
 
 
 def test_users_are_each_named_once_and_bounded() -> None:
@@ -116,7 +116,7 @@ def test_an_event_is_bounded_in_its_text_and_its_details() -> None:
         assert event_message(5, longer).event == fits
 
 
-def test_what_tells_processes_apart() -> None:
+def test_what_distinguishes_processes() -> None:
     assert identities(None) is None
     known = [(7, 5.0, "ann", "train", "c", "p", "j")]
     assert identities([FULL]) == known
@@ -134,9 +134,9 @@ def test_which_rows_are_devices() -> None:
 
 def test_the_host_has_quantities_of_its_own() -> None:
     reading = complete(Reading(device_id="h"), frozenset(), host=True)
-    told = {series[0] for series in reading.absent}
-    assert told == {row.key for row in host_metrics()} | {"processes"}
-    assert not told & {row.key for row in reading_metrics()}
+    families = {series[0] for series in reading.absent}
+    assert families == {row.key for row in host_metrics()} | {"processes"}
+    assert not families & {row.key for row in reading_metrics()}
 
 
 def test_a_document_brings_the_host_back() -> None:

@@ -6,7 +6,7 @@ from accelwatch.schema.display import energy, quantity, short_duration
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"),
+    ("seconds", "text"),
     [
         (0.0, "0 s"),
         (42.0, "42 s"),
@@ -18,12 +18,12 @@ from accelwatch.schema.display import energy, quantity, short_duration
         (360_000.0, "100 h"),
     ],
 )
-def test_time_that_is_compared_is_short_and_never_in_days(seconds: float, said: str) -> None:
-    assert short_duration(seconds) == said
+def test_time_that_is_compared_is_short_and_never_in_days(seconds: float, text: str) -> None:
+    assert short_duration(seconds) == text
 
 
 @pytest.mark.parametrize(
-    ("joules", "said"),
+    ("joules", "text"),
     [
         (0.0, "0.0 Wh"),
         (1_800.0, "0.5 Wh"),
@@ -34,8 +34,8 @@ def test_time_that_is_compared_is_short_and_never_in_days(seconds: float, said: 
         (36e12, "10000 MWh"),
     ],
 )
-def test_energy_has_the_unit_that_keeps_it_short(joules: float, said: str) -> None:
-    assert energy(joules) == said
+def test_energy_has_the_unit_that_keeps_it_short(joules: float, text: str) -> None:
+    assert energy(joules) == text
 
 
 @pytest.mark.parametrize(

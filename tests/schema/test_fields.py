@@ -14,7 +14,7 @@ from accelwatch.schema.reading import Number, Reading
 from accelwatch.schema.snapshot import DeviceView
 from support.machines import composed as machines
 
-STANDING = ("state", "state_since", "sample_time", "sample_age_s", "health")
+STATE_FIELDS = ("state", "state_since", "sample_time", "sample_age_s", "health")
 
 
 def telling(
@@ -29,7 +29,7 @@ def test_identity_comes_first_then_how_it_stands_then_the_catalogue() -> None:
     names = [field.name for field in fields()]
     identity = set(Device.__struct_fields__) - {"absent", "device_nodes"}
     assert set(names[: len(identity)]) == identity
-    assert names[len(identity) :] == [*STANDING, *(row.key for row in device_rows())]
+    assert names[len(identity) :] == [*STATE_FIELDS, *(row.key for row in device_rows())]
 
 
 def test_a_quantity_says_its_unit_its_help_and_its_labels_and_identity_has_none() -> None:
@@ -41,8 +41,8 @@ def test_a_quantity_says_its_unit_its_help_and_its_labels_and_identity_has_none(
 
 
 def test_names_are_taken_as_they_are_written_without_blanks_around() -> None:
-    asked = [" index", "temperature_celsius", "temperature_limit_celsius.gpu.slowdown "]
-    assert resolve(asked) == (
+    names = [" index", "temperature_celsius", "temperature_limit_celsius.gpu.slowdown "]
+    assert resolve(names) == (
         "index",
         "temperature_celsius",
         "temperature_limit_celsius.gpu.slowdown",
@@ -50,7 +50,7 @@ def test_names_are_taken_as_they_are_written_without_blanks_around() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
         (
             "temprature_celsius",
@@ -66,10 +66,10 @@ def test_names_are_taken_as_they_are_written_without_blanks_around() -> None:
         ("index.1", "field 'index.1' is written index"),
     ],
 )
-def test_a_wrong_name_is_told_with_the_mend(name: str, told: str) -> None:
+def test_a_wrong_name_is_refused_with_the_right_one(name: str, message: str) -> None:
     with pytest.raises(UsageError) as refused:
         resolve(["name", name])
-    assert str(refused.value) == told
+    assert str(refused.value) == message
 
 
 def test_a_bare_labelled_quantity_becomes_a_column_a_series_found_in_any_device() -> None:

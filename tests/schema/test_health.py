@@ -45,7 +45,7 @@ def test_a_registration_under_way_or_complete_is_no_fault(state: str) -> None:
     assert judged(("fabric_state_info", state)) == (Health.OK, ())
 
 
-def test_the_worst_signal_counts_and_all_are_told() -> None:
+def test_the_worst_signal_counts_and_all_are_reported() -> None:
     health, reasons = judged(("memory_repair_pending",), ("memory_unrepairable",))
     assert health is Health.FAILED
     assert len(reasons) == 2

@@ -41,7 +41,7 @@ def test_another_sensor_has_its_own_limit() -> None:
     assert is_hot({**cool, **memory}) is False
 
 
-def test_a_device_that_tells_only_how_far_it_is() -> None:
+def test_a_device_that_reports_only_how_far_it_is() -> None:
     assert is_hot({("temperature_headroom_celsius",): MARGIN_CELSIUS}) is True
     assert is_hot({("temperature_headroom_celsius",): 20.0}) is False
     assert within_margin(-1) is True

@@ -24,10 +24,10 @@ def test_what_needs_one_of_several_is_as_strong_as_the_strongest() -> None:
 
 
 @pytest.mark.parametrize("word", ORDER)
-def test_each_class_is_said_in_words(word: Provenance) -> None:
+def test_each_class_has_its_words(word: Provenance) -> None:
     assert provenance_text(word.value) != word.value
     assert " " in provenance_text(word.value)
 
 
-def test_a_class_of_a_newer_version_is_said_as_it_is() -> None:
+def test_a_class_of_a_newer_version_is_shown_as_it_is() -> None:
     assert provenance_text("notarised") == "notarised"

@@ -13,8 +13,8 @@ def test_what_a_backend_did_not_say_is_unsupported_or_not_collected() -> None:
     assert ("power_watts",) not in reading.absent
     assert reading.absent[("fan_speed_ratio",)] is Absence.UNSUPPORTED
     assert reading.absent[("voltage_volts",)] is Absence.NOT_COLLECTED
-    told = {series[0] for series in (*reading.values, *reading.absent)}
-    assert told == {row.key for row in reading_metrics()} | {"processes"}
+    families = {series[0] for series in (*reading.values, *reading.absent)}
+    assert families == {row.key for row in reading_metrics()} | {"processes"}
 
 
 def test_an_opt_in_group_that_is_on_and_silent_is_unsupported() -> None:

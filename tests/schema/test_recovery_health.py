@@ -24,13 +24,13 @@ def test_each_action_has_words_of_its_own(name: str) -> None:
 
 
 def test_no_two_actions_have_the_same_words() -> None:
-    said = [judged({("recovery_action_info", name): 1}).reasons for name in NAMES]
-    told = [reasons for reasons in said if reasons]
-    assert len(set(told)) == len(told) == len(NAMES) - 2
+    all_reasons = [judged({("recovery_action_info", name): 1}).reasons for name in NAMES]
+    faults = [reasons for reasons in all_reasons if reasons]
+    assert len(set(faults)) == len(faults) == len(NAMES) - 2
 
 
 @pytest.mark.parametrize("name", ["none", OF_DOMAIN])
-def test_what_asks_nothing_of_the_device_is_no_fault_of_it(name: str) -> None:
+def test_what_requests_nothing_of_the_device_is_no_fault_of_it(name: str) -> None:
     found = judged({("recovery_action_info", name): 1, ("reset_required",): 0})
     assert found == HealthEvaluation(Health.OK)
 
@@ -39,7 +39,7 @@ def test_what_asks_nothing_of_the_device_is_no_fault_of_it(name: str) -> None:
     "values",
     [{("reset_required",): 1}, {("reset_required",): 1, ("recovery_action_info", "42"): 1}],
 )
-def test_an_action_without_a_known_name_is_told_in_general(
+def test_an_action_without_a_known_name_is_described_in_general(
     values: dict[tuple[str, ...], int],
 ) -> None:
     assert judged(values) == HealthEvaluation(Health.FAILED, (GENERIC,))

@@ -55,14 +55,14 @@ from accelwatch.schema.timestamps import timestamp, timestamp_or_none, unix_seco
 from support.machines import composed as machines
 
 
-def test_moments_are_milliseconds_in_utc() -> None:
+def test_times_are_milliseconds_in_utc() -> None:
     assert timestamp(0.0) == "1970-01-01T00:00:00.000Z"
     assert timestamp(1_800_000_000.25) == "2027-01-15T08:00:00.250Z"
     assert unix_seconds("2027-01-15T08:00:00.250Z") == 1_800_000_000.25
     assert unix_seconds("2027-01-15T09:00:00+01:00") == 1_800_000_000.0
 
 
-def test_what_is_no_moment_is_refused_and_said() -> None:
+def test_what_is_no_time_is_refused_with_its_text() -> None:
     with pytest.raises(WireError, match="^not a time: 'soon'$"):
         unix_seconds("soon")
     with pytest.raises(WireError, match="^not a time: None$"):
@@ -70,11 +70,11 @@ def test_what_is_no_moment_is_refused_and_said() -> None:
 
 
 @pytest.mark.parametrize("unknown", [None, 0, 0.0, 1e12, float("inf"), float("nan")])
-def test_an_unknown_moment_is_none(unknown: float | None) -> None:
+def test_an_unknown_time_is_none(unknown: float | None) -> None:
     assert timestamp_or_none(unknown) is None
 
 
-def test_a_known_moment_is_written() -> None:
+def test_a_known_time_is_written() -> None:
     assert timestamp_or_none(1.5) == "1970-01-01T00:00:01.500Z"
 
 
@@ -155,7 +155,7 @@ def test_how_loud_an_event_is(category: Category, trusted: bool, expected: str) 
 
 
 @pytest.mark.parametrize(
-    ("source", "said", "expected"),
+    ("source", "level", "expected"),
     [
         ("pushed", "info", "info"),
         ("pushed", "warning", "warning"),
@@ -165,9 +165,9 @@ def test_how_loud_an_event_is(category: Category, trusted: bool, expected: str) 
     ],
 )
 def test_who_pushes_an_event_says_how_loud_it_is(
-    source: str, said: str | None, expected: str
+    source: str, level: str | None, expected: str
 ) -> None:
-    detail = {} if said is None else {"severity": said}
+    detail = {} if level is None else {"severity": level}
     pushed = msgspec.structs.replace(event(Category.BUS), source=source, detail=detail)
     assert severity_of_event(pushed) == expected
 
@@ -190,7 +190,7 @@ def test_what_a_state_says_of_health(
     assert (judgement.health, judgement.reasons) == (health, (reason,) if reason else ())
 
 
-def test_what_is_wrong_is_said_once_and_a_degraded_state_adds_nothing_to_it() -> None:
+def test_what_is_wrong_is_reported_once_and_a_degraded_state_adds_nothing_to_it() -> None:
     reading = Reading(device_id="x", values={("reset_required",): 1})
     events = [event(Category.BUS), event(Category.BUS), event(Category.OTHER)]
     judgement = evaluate_health(DeviceState.DEGRADED, reading, events, 2.0)
@@ -351,7 +351,7 @@ def test_slots_and_sequence_go_on() -> None:
     assert (layout.slot, [row.slot for row in tick.devices], tick.sequence) == (1, [1, 0], 2)
 
 
-def test_a_device_whose_identity_changed_is_told_again() -> None:
+def test_a_device_whose_identity_changed_is_reported_again() -> None:
     encoder = CompactEncoder()
     encoder.messages(machines.snapshot(machines.view(0)))
     renamed = machines.view(0, device=machines.device(0, model="H200"))
@@ -370,7 +370,7 @@ def test_the_node_is_the_last_row() -> None:
     assert layouts == [machines.device(0), machines.device(7)]
 
 
-def test_what_tells_no_numbers_may_be_skipped() -> None:
+def test_what_reports_no_numbers_may_be_skipped() -> None:
     encode = msgspec.msgpack.encode
     for essential in ("hello", "layout", "tick"):
         assert not is_spare(encode({"type": essential}))
@@ -445,7 +445,7 @@ def test_uuids_are_compared_without_case_and_prefix() -> None:
         (None, "0000:0b:00.0", True),
     ],
 )
-def test_a_place_is_an_address_or_a_name(one: str | None, other: str | None, same: bool) -> None:
+def test_a_slot_is_an_address_or_a_name(one: str | None, other: str | None, same: bool) -> None:
     device = Device(id="d", vendor="v", backend="v", index=0, name="v0", pci_bus_id=one)
     assert same_address(device, msgspec.structs.replace(device, pci_bus_id=other)) is same
     elsewhere = msgspec.structs.replace(device, pci_bus_id=other, name="v1")
@@ -453,7 +453,7 @@ def test_a_place_is_an_address_or_a_name(one: str | None, other: str | None, sam
 
 
 @pytest.mark.parametrize(("uuid", "serial"), [("u", None), (None, "s"), ("u", "s"), (None, None)])
-def test_a_uuid_or_a_serial_tells_which_device_it_is(uuid: str | None, serial: str | None) -> None:
+def test_a_uuid_or_a_serial_identifies_a_device(uuid: str | None, serial: str | None) -> None:
     device = Device(id="d", vendor="v", backend="v", index=0, name="v0", uuid=uuid, serial=serial)
     assert is_self_identifying(device) is bool(uuid or serial)
 

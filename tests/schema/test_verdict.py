@@ -48,7 +48,7 @@ def test_what_the_driver_says_stands_in_its_parts() -> None:
     assert found.evidence == "NVML_ERROR_GPU_IS_LOST"
 
 
-def test_a_driver_that_only_asks_for_something() -> None:
+def test_a_driver_that_only_requests_something() -> None:
     gone = lost_view(3)
     message = "nvidia-smi: NVML_ERROR_RESET_REQUIRED; reset the GPU, or reboot the node"
     found = verdict(gone, shot(errors=(failure(gone, message, "NVML_ERROR_RESET_REQUIRED"),)))
@@ -124,7 +124,7 @@ def test_nobody_kills_jobs_because_a_collector_failed(reason: Absence) -> None:
 
 
 @pytest.mark.parametrize("reason", [Absence.STALE, Absence.NOT_COLLECTED])
-def test_of_silence_nobody_asks_for_anything(reason: Absence) -> None:
+def test_silence_requests_nothing(reason: Absence) -> None:
     reading = wholly_absent(view(1).device.id, reason)
     silent = view(1, reading=reading, state=DeviceState.UNRESPONSIVE)
     assert verdict(silent, shot()).remedy == ""

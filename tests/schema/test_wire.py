@@ -103,10 +103,10 @@ def leaves(value: object, path: str = "") -> Iterator[tuple[str, object]]:
         yield path, value
 
 
-def test_every_moment_has_one_form_and_no_text_is_empty() -> None:
+def test_every_time_has_one_form_and_no_text_is_empty() -> None:
     document = json.loads(encode(full()))
     assert document["schema"] == "accelwatch/2"
-    moments = 0
+    times = 0
     for path, value in leaves(document):
         assert value != "", path
         if path.rpartition(".")[2] in (
@@ -116,11 +116,11 @@ def test_every_moment_has_one_form_and_no_text_is_empty() -> None:
             "state_since",
             "sample_time",
         ):
-            moments += value is not None
+            times += value is not None
             assert value is None or timestamp(unix_seconds(str(value))) == value, path
         elif isinstance(value, float):
             assert value < 1e9, path
-    assert moments >= 8
+    assert times >= 8
 
 
 def test_what_a_document_has_comes_back() -> None:
@@ -193,7 +193,7 @@ def test_timestamps_are_utc_with_milliseconds() -> None:
     assert unix_seconds("2027-01-15T08:00:00.106Z") == NOW + 0.106
 
 
-def test_a_state_of_the_first_look_has_no_moment() -> None:
+def test_a_state_of_the_first_look_has_no_time() -> None:
     view = msgspec.structs.replace(full().devices[0], state_since=0.0)
     data = encode(msgspec.structs.replace(full(), devices=(view,)))
     assert json.loads(data)["devices"][0]["state_since"] is None

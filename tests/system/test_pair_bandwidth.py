@@ -52,7 +52,7 @@ def rates(port: int, key: str = "k") -> pair_bandwidth.PairRate:
     return measure_bandwidth("127.0.0.1", port, key, streams=2, seconds=0.2, wait_s=20.0)
 
 
-def test_data_goes_both_ways_and_both_rates_are_told() -> None:
+def test_data_goes_both_ways_and_both_rates_are_reported() -> None:
     port = free_port()
     served = Served(port)
     rate = rates(port)

@@ -18,7 +18,7 @@ def test_the_new_content_is_all_there_is(tmp_path: Path) -> None:
     assert [entry.name for entry in path.parent.iterdir()] == ["file"]
 
 
-def test_a_private_file_is_its_owners_even_in_place_of_another(tmp_path: Path) -> None:
+def test_a_private_file_is_its_owners_even_instead_of_another(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"old")
     path.chmod(0o644)

@@ -194,7 +194,7 @@ def test_an_inventory_of_another_hub_is_not_lost(tmp_path: Path) -> None:
     assert "lost" not in problem.what_to_do
 
 
-def test_files_that_are_lost_and_files_that_are_not_are_told_apart(tmp_path: Path) -> None:
+def test_files_that_are_lost_and_files_that_are_not_are_distinguished(tmp_path: Path) -> None:
     problem = state_problem([tmp_path / "a.damaged"], ["b: written by a newer version"])
     assert problem is not None
     assert problem.title == (

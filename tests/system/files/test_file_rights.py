@@ -104,7 +104,7 @@ def test_what_is_mounted_read_only_is_written_by_nobody(
     path.chmod(0o666)
     assert _unsafe(path) != ""
     mounted = SimpleNamespace(f_flag=os.ST_RDONLY)
-    monkeypatch.setattr(os, "statvfs", lambda _place: mounted)
+    monkeypatch.setattr(os, "statvfs", lambda _path: mounted)
     assert _unsafe(path) == ""
 
 
@@ -283,7 +283,7 @@ def test_root_keeps_no_state_where_others_may_write(tmp_path: Path) -> None:
 
 
 @needs_root
-def test_a_place_that_nobody_named_is_passed_over(tmp_path: Path) -> None:
+def test_a_path_that_nobody_named_is_passed_over(tmp_path: Path) -> None:
     (tmp_path / "accelwatch").mkdir()
     (tmp_path / "accelwatch").chmod(0o777)
     found = state_folder(Settings(), {"XDG_STATE_HOME": str(tmp_path)})

@@ -79,7 +79,7 @@ def test_what_cannot_be_read_is_set_aside_and_the_message_says_what_to_do(
     assert file_in(tmp_path).load() == Document({"a": 1})
 
 
-def test_no_damaged_file_takes_the_place_of_another(tmp_path: Path) -> None:
+def test_no_damaged_file_replaces_another(tmp_path: Path) -> None:
     for number in range(3):
         file = file_in(tmp_path)
         file.path.write_bytes(b"damaged %d" % number)
@@ -225,8 +225,8 @@ def test_a_file_of_more_than_is_ever_written_is_damaged(
     file.save(WRITTEN)
     assert (file.load() is not None) == kept
     assert bool(damaged_files(tmp_path)) != kept
-    told = f"fault=it has {len(WRITTEN)} bytes, more than {most}"
-    assert [told in message for message in caplog.messages] == [True] * (not kept)
+    fault = f"fault=it has {len(WRITTEN)} bytes, more than {most}"
+    assert [fault in message for message in caplog.messages] == [True] * (not kept)
 
 
 def test_of_what_is_made_anew_the_newest_copies_are_kept(tmp_path: Path) -> None:

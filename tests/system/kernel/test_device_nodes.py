@@ -41,16 +41,16 @@ def test_a_node_that_may_not_be_opened_is_somebody_elses(
 ) -> None:
     name_node(root, ONE, "npu_class", "npu0")
     give(root, "npu0")
-    asked: list[object] = []
+    paths: list[object] = []
 
     def refused(path: object, mode: int) -> bool:
-        asked.append((path, mode))
+        paths.append((path, mode))
         return False  # root, as whom the tests may run, could open every node
 
     monkeypatch.setattr(os, "access", refused)
     refusal = "/dev/npu0 may not be opened: its permissions or a device cgroup are against it"
     assert why(root) == refusal
-    assert asked == [(root / "dev/npu0", os.R_OK)]
+    assert paths == [(root / "dev/npu0", os.R_OK)]
 
 
 def test_a_driver_that_names_no_nodes_is_held_to_their_number(root: Path) -> None:

@@ -174,7 +174,7 @@ def test_same_client_id_on_two_devices_is_two_clients(machine: Machine, tmp_path
     assert scanner.scan("0000:05:00.0").clients == ()
 
 
-def test_clients_without_an_id_are_told_apart_by_open_file(
+def test_clients_without_an_id_are_distinguished_by_open_file(
     machine: Machine, tmp_path: Path
 ) -> None:
     text = f"drm-driver: old\ndrm-pdev: {CARD}\n"

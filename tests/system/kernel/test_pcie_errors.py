@@ -9,7 +9,7 @@ from accelwatch.system.kernel.pcie_errors import collect_errors
 CORRECTABLE = "RxErr 2\nBadTLP 0\nTOTAL_ERR_COR 2\n"
 
 
-def test_totals_are_told_by_severity() -> None:
+def test_totals_are_reported_by_severity() -> None:
     files: dict[str, str | Absence] = {
         "aer_dev_correctable": CORRECTABLE,
         "aer_dev_nonfatal": Absence.PERMISSION,
@@ -25,7 +25,7 @@ def test_totals_are_told_by_severity() -> None:
 
 
 @pytest.mark.parametrize("count", ["", "-1", "2.0", "1_0", "9" * 5000, "1 1"])
-def test_what_is_no_count_is_not_told(count: str) -> None:
+def test_what_is_no_count_is_not_reported(count: str) -> None:
     out = Collected("d")
     collect_errors(out, lambda _: f"TOTAL_ERR_COR {count}\n")
     assert not out.values

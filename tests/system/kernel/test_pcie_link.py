@@ -12,7 +12,7 @@ from support.machines.pci_nodes import LINK, lay_out_link
 from support.machines.polling import Poll
 
 BUS = "0000:27:00.0"
-TOLD = Reading(device_id="d", values={("power_watts",): 5.0}, sources={"*": "tool"})
+READING = Reading(device_id="d", values={("power_watts",): 5.0}, sources={"*": "tool"})
 
 
 @pytest.mark.parametrize("name", ["ascend-a3", "cambricon-mlu370x8-x2", "furiosa-rngd-x2"])
@@ -25,25 +25,25 @@ def test_a_device_of_a_tool_has_its_link(name: str, tmp_path: Path) -> None:
         backend.close()
     assert polled
     for one in polled:
-        (told,) = one.readings
-        assert {series: told.values.get(series) for series in LINK} == LINK
-        assert told.sources["pcie_link_generation"] == "sysfs"
+        (reading,) = one.readings
+        assert {series: reading.values.get(series) for series in LINK} == LINK
+        assert reading.sources["pcie_link_generation"] == "sysfs"
 
 
 def test_what_is_not_on_the_bus_has_none(tmp_path: Path) -> None:
-    assert with_link(tmp_path, TOLD, None) is TOLD
+    assert with_link(tmp_path, READING, None) is READING
 
 
 def test_a_link_is_added_or_says_why_it_is_not_known(tmp_path: Path) -> None:
-    unknown = with_link(tmp_path, TOLD, BUS)
-    assert unknown.values == TOLD.values
+    unknown = with_link(tmp_path, READING, BUS)
+    assert unknown.values == READING.values
     assert unknown.absent == dict.fromkeys(LINK, Absence.UNSUPPORTED)
     function = tmp_path / "sys/bus/pci/devices" / BUS
     function.mkdir(parents=True)
     lay_out_link(function)
-    told = with_link(tmp_path, TOLD, BUS)
-    assert told.values == {**TOLD.values, **LINK}
-    assert told.sources == {
+    read = with_link(tmp_path, READING, BUS)
+    assert read.values == {**READING.values, **LINK}
+    assert read.sources == {
         "*": "tool",
         "pcie_link_generation": "sysfs",
         "pcie_link_width_lanes": "sysfs",
@@ -98,12 +98,12 @@ def test_lanes_that_the_kernel_does_not_know_are_none(
         ("so fast", "0", Absence.ERROR),
     ],
 )
-def test_a_device_that_has_left_the_bus_is_told_from_one_without_a_link(
+def test_a_device_that_has_left_the_bus_is_distinguished_from_one_without_a_link(
     speed: str, lanes: str, reason: Absence, tmp_path: Path
 ) -> None:
     folder = tmp_path / "sys/bus/pci/devices" / BUS
     folder.mkdir(parents=True)
     (folder / "current_link_speed").write_text(f"{speed}\n")
     (folder / "current_link_width").write_text(f"{lanes}\n")
-    told = with_link(tmp_path, TOLD, BUS)
-    assert told.absent["pcie_link_generation", "current"] is reason
+    reading = with_link(tmp_path, READING, BUS)
+    assert reading.absent["pcie_link_generation", "current"] is reason

@@ -16,13 +16,13 @@ from accelwatch.system.processes.child_process import (
 )
 from support.processes.waiting import GUARD_S
 
-Begin = Callable[[Callable[[int], None]], ChildProcess]
+Start = Callable[[Callable[[int], None]], ChildProcess]
 
 
 @pytest.fixture
-def begin() -> Iterator[Begin]:
+def start() -> Iterator[Start]:
     """Forks a child that does what it is told with its crash file, then ends with code 3."""
-    begun: list[ChildProcess] = []
+    started: list[ChildProcess] = []
 
     def fork(work: Callable[[int], None]) -> ChildProcess:
         crash = anonymous_file("test-crash")
@@ -32,11 +32,11 @@ def begin() -> Iterator[Begin]:
                 work(crash)
             finally:
                 os._exit(3)
-        begun.append(ChildProcess(pid, crash))
-        return begun[-1]
+        started.append(ChildProcess(pid, crash))
+        return started[-1]
 
     yield fork
-    for child in begun:
+    for child in started:
         child.kill()
         child.poll_within(GUARD_S)
         os.close(child.crash)
@@ -50,22 +50,22 @@ def crashing(crash: int) -> None:
     os.write(crash, b"Fatal\0threads")
 
 
-def test_an_end_is_told_with_its_status_and_told_again(begin: Begin) -> None:
-    child = begin(lambda _: None)
+def test_an_end_is_reported_with_its_status_and_reported_again(start: Start) -> None:
+    child = start(lambda _: None)
     status = child.poll_within(GUARD_S)
     assert status is not None
     assert exit_text(status) == "exit_3"
     assert child.poll() == child.poll_within(0.0) == status
 
 
-def test_a_process_that_runs_has_no_status(begin: Begin) -> None:
-    child = begin(sleeping)
+def test_a_process_that_runs_has_no_status(start: Start) -> None:
+    child = start(sleeping)
     assert child.poll() is None
     assert child.poll_within(0.01) is None
 
 
-def test_a_process_is_killed_and_killing_it_twice_does_no_harm(begin: Begin) -> None:
-    child = begin(sleeping)
+def test_a_process_is_killed_and_killing_it_twice_does_no_harm(start: Start) -> None:
+    child = start(sleeping)
     child.kill()
     status = child.poll_within(GUARD_S)
     assert status is not None
@@ -73,19 +73,19 @@ def test_a_process_is_killed_and_killing_it_twice_does_no_harm(begin: Begin) -> 
     child.kill()
 
 
-def test_how_a_process_ended_is_a_word(begin: Begin) -> None:
-    assert begin(lambda _: None).how(GUARD_S) == "exit_3"
-    runs = begin(sleeping)
+def test_how_a_process_ended_is_a_word(start: Start) -> None:
+    assert start(lambda _: None).how(GUARD_S) == "exit_3"
+    runs = start(sleeping)
     assert runs.how(0.01) == "unknown"
     runs.kill()
     assert runs.how(GUARD_S) == "SIGKILL"
 
 
 def test_a_killed_process_that_the_kernel_does_not_let_go_was_killed(
-    begin: Begin, monkeypatch: pytest.MonkeyPatch
+    start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A driver can keep it for ever; on a busy machine it only takes its time."""
-    child = begin(sleeping)
+    child = start(sleeping)
     with monkeypatch.context() as patched:
         patched.setattr("accelwatch.system.processes.child_process.reaped", lambda _: None)
         child.kill()
@@ -93,9 +93,9 @@ def test_a_killed_process_that_the_kernel_does_not_let_go_was_killed(
 
 
 def test_a_number_that_was_reaped_is_never_killed(
-    begin: Begin, monkeypatch: pytest.MonkeyPatch
+    start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    child = begin(lambda _: None)
+    child = start(lambda _: None)
     child.poll_within(GUARD_S)
     killed: list[int] = []
     monkeypatch.setattr(os, "kill", lambda pid, _number: killed.append(pid))
@@ -103,15 +103,15 @@ def test_a_number_that_was_reaped_is_never_killed(
     assert killed == []
 
 
-def test_what_somebody_else_reaped_has_ended(begin: Begin) -> None:
-    child = begin(lambda _: None)
+def test_what_somebody_else_reaped_has_ended(start: Start) -> None:
+    child = start(lambda _: None)
     os.waitpid(child.pid, 0)
     assert reaped(child.pid) == 0
     assert child.poll() == 0
 
 
-def test_a_crash_report_ends_at_its_first_nul(begin: Begin) -> None:
-    child = begin(crashing)
+def test_a_crash_report_ends_at_its_first_nul(start: Start) -> None:
+    child = start(crashing)
     child.poll_within(GUARD_S)
     assert child.crash_report() == b"Fatal"
 

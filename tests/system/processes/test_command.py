@@ -30,9 +30,9 @@ def test_what_is_given_is_read_to_its_end_however_much_the_command_says(tmp_path
 
 
 def test_a_command_is_broken_off_before_its_deadline(tmp_path: Path) -> None:
-    began = tmp_path / "began"
-    body = f"open({str(began)!r}, 'w'); print('one', flush=True); time.sleep(600)"
-    found = run([program(tmp_path, body)], timeout_s=GUARD_S, break_off=began.exists)
+    started = tmp_path / "began"
+    body = f"open({str(started)!r}, 'w'); print('one', flush=True); time.sleep(600)"
+    found = run([program(tmp_path, body)], timeout_s=GUARD_S, break_off=started.exists)
     assert (found.failure, found.status) == ("broken off", None)
 
 
@@ -126,7 +126,7 @@ def test_a_command_that_closes_its_output_and_stays_is_a_timeout(tmp_path: Path)
     assert (found.failure, found.status) == ("timeout", None)
 
 
-def test_what_cannot_be_started_is_told(tmp_path: Path) -> None:
+def test_what_cannot_be_started_is_reported(tmp_path: Path) -> None:
     assert run([str(tmp_path / "none")], timeout_s=GUARD_S) == CommandResult(failure="not found")
     assert run(["a\0b"], timeout_s=GUARD_S) == CommandResult(failure="not found")
     plain = tmp_path / "plain"

@@ -28,9 +28,9 @@ def test_a_document_with_an_entry(output: bytes, whole: bool) -> None:
     assert parsed(numbers)(output) is whole
 
 
-def test_what_an_entry_is_can_be_said() -> None:
-    assert not parsed(numbers, lambda told: 3 in told)(b"cards 1 2")
-    assert parsed(numbers, lambda told: 2 in told)(b"cards 1 2")
+def test_what_an_entry_is_can_be_described() -> None:
+    assert not parsed(numbers, lambda document: 3 in document)(b"cards 1 2")
+    assert parsed(numbers, lambda document: 2 in document)(b"cards 1 2")
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_a_line_that_ends_no_table(last: str) -> None:
         *((status, False) for status in (126, 139, 192, 0, -9, -11, None)),
     ],
 )
-def test_a_command_that_did_not_end_by_itself_tells_nothing(
+def test_a_command_that_did_not_end_by_itself_reports_nothing(
     status: int | None, counts: bool
 ) -> None:
     assert has_full_output(status, b"cards 1", parsed(numbers)) is counts

@@ -45,7 +45,7 @@ def test_a_command_that_hangs_ends_with_a_killed_collector(tmp_path: Path) -> No
             os.kill(command, signal.SIGKILL)
 
 
-def test_a_command_whose_owner_is_gone_already_is_not_begun(tmp_path: Path) -> None:
+def test_a_command_whose_owner_is_gone_already_is_not_started(tmp_path: Path) -> None:
     program = script(tmp_path / "monitor", "echo begun")
     argv = parent_death.bound([program])
     argv[argv.index(str(os.getpid()))] = "1"
@@ -66,12 +66,12 @@ def test_the_command_has_its_own_arguments_and_environment(tmp_path: Path) -> No
     assert done.stdout.decode() == f"{program} --interval=1 s kept\n"
 
 
-def test_elsewhere_a_command_is_begun_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_elsewhere_a_command_is_started_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
     assert parent_death.bound(["/usr/bin/one", "two"]) == ["/usr/bin/one", "two"]
 
 
-def test_without_an_interpreter_a_command_is_begun_as_it_is(
+def test_without_an_interpreter_a_command_is_started_as_it_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(sys, "executable", "")
