@@ -8,7 +8,7 @@ import re
 import xml.etree.ElementTree as ET
 
 _LINE = re.compile(r"( +)(\S.*?)(?: +: (.*))?$")
-_PLACES = """
+_ELEMENTS = """
 Product Name: product_name
 Product Architecture: product_architecture
 Persistence Mode: persistence_mode
@@ -119,7 +119,7 @@ Fabric/Status: fabric/status
 Fabric/CliqueId: fabric/cliqueId
 Fabric/ClusterUUID: fabric/clusterUuid
 """
-PLACES = dict(line.split(": ") for line in _PLACES.strip().splitlines())
+ELEMENTS = dict(line.split(": ") for line in _ELEMENTS.strip().splitlines())
 
 
 def values(page: str) -> dict[str, str]:
@@ -146,9 +146,9 @@ def document(page: str) -> bytes:
     driver = re.search(r"^Driver Version +: (\S+)", page, flags=re.MULTILINE)
     ET.SubElement(root, "driver_version").text = driver[1] if driver else ""
     gpu = ET.SubElement(root, "gpu")
-    for place, text in values(page).items():
+    for heading, text in values(page).items():
         at = gpu
-        for tag in PLACES[place].split("/") if place in PLACES else ():
+        for tag in ELEMENTS[heading].split("/") if heading in ELEMENTS else ():
             below = at.find(tag)
             at = ET.SubElement(at, tag) if below is None else below
         if at is not gpu:
