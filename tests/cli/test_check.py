@@ -147,12 +147,12 @@ def test_the_agent_is_queried_first(agent: AgentProcess, driver: NvmlScenario) -
 def test_the_packs_that_fit_the_machine_are_queried(driver: NvmlScenario) -> None:
     driver.lose(3).write()
     code, text = check(driver, "--agent", "none", "-b", "nvidia", "--json")
-    told = json.loads(text)
+    document = json.loads(text)
     assert code == Status.CRITICAL
-    assert {one["rule"] for one in told["findings"]} == {"nvidia.lost"}
+    assert {one["rule"] for one in document["findings"]} == {"nvidia.lost"}
     shipped = sum(len(load([pack_file(name)], tests=False).rules) for name in pack_names())
-    assert 80 < told["rules"] < shipped - 60
-    assert not any("amd." in note or "intel." in note for note in told["notes"])
+    assert 80 < document["rules"] < shipped - 60
+    assert not any("amd." in note or "intel." in note for note in document["notes"])
 
 
 LEAN = """
