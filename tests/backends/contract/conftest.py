@@ -11,14 +11,41 @@ import pytest
 
 from accelwatch.backend import Backend
 from support.machines.fixture_machines import MACHINES
-from support.machines.polling import Poll
+from support.machines.polling import Poll, Polled, PolledMachine
 from support.machines.staged_machines import FixtureMachine, Stage
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def machine(request: pytest.FixtureRequest) -> FixtureMachine:
     found: FixtureMachine = request.param
     return found
+
+
+# Many tests look at the same answers. A machine is staged and polled once for all of them; what changes
+# a machine, or asks in another way, stages its own.
+@pytest.fixture(scope="session")
+def polled_machine(
+    machine: FixtureMachine, tmp_path_factory: pytest.TempPathFactory
+) -> PolledMachine:
+    with machine.stage(tmp_path_factory.mktemp("machine")) as staged:
+        backend, poll = staged.backend(), Poll(staged.clock)
+        backend.open()
+        try:
+            return PolledMachine(backend.name, [poll(backend) for _ in range(4)])
+        finally:
+            backend.close()
+
+
+@pytest.fixture
+def rounds(polled_machine: PolledMachine) -> list[list[Polled]]:
+    """Four rounds of one backend, a second after each other."""
+    return polled_machine.rounds
+
+
+@pytest.fixture
+def polled(rounds: list[list[Polled]]) -> list[Polled]:
+    """The first round."""
+    return rounds[0]
 
 
 @pytest.fixture

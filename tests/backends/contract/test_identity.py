@@ -7,7 +7,7 @@ import pytest
 from accelwatch.backend import Backend
 from accelwatch.backend.kit.unlisted import RUNS
 from accelwatch.schema.device import Device, DeviceKind
-from support.machines.polling import Poll, identities
+from support.machines.polling import Poll, Polled, PolledMachine, identities
 from support.machines.staged_machines import FixtureMachine, Stage
 
 VENDORS = {"nvidia", "amd", "intel", "host"}
@@ -16,15 +16,15 @@ NAME = re.compile(r"[a-z][a-z0-9_.:/-]*")
 NO_VALUE = {"", "n/a", "[n/a]", "none", "null", "unknown", "nan", "-1", "0000000000000", "err!"}
 
 
-def test_ids_and_names_are_unique(backend: Backend, poll: Poll) -> None:
-    devices = identities(poll(backend))
+def test_ids_and_names_are_unique(polled: list[Polled]) -> None:
+    devices = identities(polled)
     for field in ("id", "name"):
         values = [getattr(device, field) for device in devices]
         assert len(set(values)) == len(values), field
 
 
-def test_identity_is_stable_over_polls(backend: Backend, poll: Poll) -> None:
-    first, second, third = (identities(poll(backend)) for _ in range(3))
+def test_identity_is_stable_over_polls(rounds: list[list[Polled]]) -> None:
+    first, second, third = (identities(polled) for polled in rounds[:3])
     assert first == second == third
 
 
@@ -37,16 +37,16 @@ def test_identity_survives_reopening(stage: Stage, backend: Backend, poll: Poll)
     again.close()
 
 
-def test_there_is_a_device(backend: Backend, poll: Poll, machine: FixtureMachine) -> None:
+def test_there_is_a_device(polled: list[Polled], machine: FixtureMachine) -> None:
     """What the other tests look at, one by one; the kernel log has events only."""
-    assert bool(identities(poll(backend))) == (machine.vendor != "kernel")
+    assert bool(identities(polled)) == (machine.vendor != "kernel")
 
 
-def test_identity_is_well_formed(backend: Backend, poll: Poll, machine: FixtureMachine) -> None:
-    for device in identities(poll(backend)):
+def test_identity_is_well_formed(polled_machine: PolledMachine, machine: FixtureMachine) -> None:
+    for device in identities(polled_machine.rounds[0]):
         assert device.vendor in VENDORS | {machine.vendor}
         assert device.vendor == machine.vendor or machine.vendor == "replay"
-        assert device.backend == backend.name
+        assert device.backend == polled_machine.backend
         assert device.id.startswith(f"{device.vendor}:")
         assert NAME.fullmatch(device.name), device.name
         assert device.index >= 0
@@ -57,8 +57,8 @@ def test_identity_is_well_formed(backend: Backend, poll: Poll, machine: FixtureM
         assert all(node.startswith("/dev/") for node in device.device_nodes)
 
 
-def test_no_text_stands_for_a_missing_value(backend: Backend, poll: Poll) -> None:
-    for device in identities(poll(backend)):
+def test_no_text_stands_for_a_missing_value(polled: list[Polled]) -> None:
+    for device in identities(polled):
         for field in Device.__struct_fields__:
             value = getattr(device, field)
             if isinstance(value, str) and field != "boot_id":
@@ -67,8 +67,8 @@ def test_no_text_stands_for_a_missing_value(backend: Backend, poll: Poll) -> Non
         assert [name for name in device.absent if getattr(device, name) is not None] == []
 
 
-def test_partitions_name_their_parent(backend: Backend, poll: Poll) -> None:
-    for one in poll(backend):
+def test_partitions_name_their_parent(polled: list[Polled]) -> None:
+    for one in polled:
         assert one.found.parent_id is None
         for part in one.identity[1:]:
             assert part.parent_id == one.identity[0].id

@@ -13,7 +13,7 @@ from accelwatch.schema.catalogue.lookup import by_key, host_metrics, reading_met
 from accelwatch.schema.device import DeviceKind
 from accelwatch.schema.metrics import Kind, Metric, MetricSource, Tier
 from accelwatch.schema.reading import Number, Reading, complete
-from support.machines.polling import EVERYTHING, Poll, assert_all_believed, readings
+from support.machines.polling import EVERYTHING, Poll, Polled, assert_all_believed, readings
 from support.machines.staged_machines import FixtureMachine
 
 MAY_EXCEED_ONE = {"fan_speed_ratio"}
@@ -47,21 +47,21 @@ def in_range(row: Metric, value: Number) -> bool:
     return value >= 0 or row.key in SIGNED
 
 
-def test_every_number_is_believed(backend: Backend, poll: Poll) -> None:
-    for one in poll(backend):
+def test_every_number_is_believed(polled: list[Polled]) -> None:
+    for one in polled:
         if one.readings:
             assert_all_believed(one.identity, one.readings)
 
 
-def test_a_device_has_values_or_says_why_not(backend: Backend, poll: Poll) -> None:
+def test_a_device_has_values_or_says_why_not(polled: list[Polled]) -> None:
     """So that the other tests have something to look at."""
-    for one in poll(backend):
+    for one in polled:
         answered = any(reading.values or reading.absent for reading in one.readings)
         assert answered != (one.error is not None), one.found.name
 
 
-def test_series_are_in_the_catalogue_with_all_labels(backend: Backend, poll: Poll) -> None:
-    for reading in readings(poll(backend)):
+def test_series_are_in_the_catalogue_with_all_labels(polled: list[Polled]) -> None:
+    for reading in readings(polled):
         for series in reading.values:
             row = by_key()[series[0]]
             assert row.source is MetricSource.READ, series
@@ -73,9 +73,9 @@ def test_series_are_in_the_catalogue_with_all_labels(backend: Backend, poll: Pol
                 assert len(series) in (1, len(row.labels) + 1), series
 
 
-def test_values_are_numbers_in_range(backend: Backend, poll: Poll) -> None:
-    for _ in range(2):
-        for reading in readings(poll(backend)):
+def test_values_are_numbers_in_range(rounds: list[list[Polled]]) -> None:
+    for polled in rounds[:2]:
+        for reading in readings(polled):
             for series, value in reading.values.items():
                 assert type(value) in (int, float), (series, value)
                 assert math.isfinite(value), (series, value)
@@ -104,10 +104,10 @@ def test_numbers_are_reported_before_processes_are(backend: Backend, poll: Poll)
             assert set(early.values) <= set(late.values)
 
 
-def test_counters_never_decrease(backend: Backend, poll: Poll) -> None:
+def test_counters_never_decrease(rounds: list[list[Polled]]) -> None:
     before: dict[tuple[str, tuple[str, ...]], Number] = {}
-    for _ in range(4):
-        for reading in readings(poll(backend)):
+    for polled in rounds:
+        for reading in readings(polled):
             for series, value in reading.values.items():
                 if by_key()[series[0]].kind is Kind.COUNTER:
                     key = (reading.device_id, series)
@@ -115,21 +115,21 @@ def test_counters_never_decrease(backend: Backend, poll: Poll) -> None:
                     before[key] = value
 
 
-def test_no_series_has_both_a_value_and_a_reason(backend: Backend, poll: Poll) -> None:
-    for reading in readings(poll(backend)):
+def test_no_series_has_both_a_value_and_a_reason(polled: list[Polled]) -> None:
+    for reading in readings(polled):
         assert not reading.values.keys() & reading.absent.keys()
         assert all(isinstance(reason, Absence) for reason in reading.absent.values())
 
 
-def test_used_memory_fits_its_size(backend: Backend, poll: Poll) -> None:
-    for reading in readings(poll(backend)):
+def test_used_memory_fits_its_size(polled: list[Polled]) -> None:
+    for reading in readings(polled):
         used, size = (reading.values.get((f"memory_{what}_bytes",)) for what in ("used", "size"))
         if used is not None and size is not None:
             assert used <= size
 
 
-def test_every_gap_has_a_reason_once_completed(backend: Backend, poll: Poll) -> None:
-    for one in poll(backend):
+def test_every_gap_has_a_reason_once_completed(polled: list[Polled]) -> None:
+    for one in polled:
         host = one.found.kind is DeviceKind.HOST
         rows = host_metrics() if host else reading_metrics()
         for reading in one.readings:
@@ -140,10 +140,8 @@ def test_every_gap_has_a_reason_once_completed(backend: Backend, poll: Poll) -> 
             assert (whole.processes is not None) or ("processes",) in whole.absent
 
 
-def test_the_first_reading_is_the_device_s_and_partitions_follow(
-    backend: Backend, poll: Poll
-) -> None:
-    for one in poll(backend):
+def test_the_first_reading_is_the_device_s_and_partitions_follow(polled: list[Polled]) -> None:
+    for one in polled:
         if one.error is None:
             ids = [reading.device_id for reading in one.readings]
             assert ids[0] == one.identity[0].id
@@ -151,8 +149,8 @@ def test_the_first_reading_is_the_device_s_and_partitions_follow(
             assert set(ids) <= {device.id for device in one.identity}
 
 
-def test_processes_belong_to_their_device(backend: Backend, poll: Poll) -> None:
-    for reading in readings(poll(backend)):
+def test_processes_belong_to_their_device(polled: list[Polled]) -> None:
+    for reading in readings(polled):
         for process in reading.processes or ():
             assert process.device_id == reading.device_id
             assert process.pid > 0
@@ -185,9 +183,8 @@ def test_a_quick_reading_has_what_a_slow_one_has(backend: Backend, poll: Poll) -
 
 @pytest.mark.needs("devices")
 def test_a_broken_device_never_hides_the_others(
-    backend: Backend, poll: Poll, machine: FixtureMachine
+    polled: list[Polled], machine: FixtureMachine
 ) -> None:
-    polled = poll(backend)
     if machine.healthy:
         assert not [one.error for one in polled if one.error]
         assert all(one.readings[0].values for one in polled)

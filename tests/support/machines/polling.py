@@ -25,6 +25,13 @@ class Polled(msgspec.Struct):
     error: ReadError | None = None
 
 
+class PolledMachine(msgspec.Struct):
+    """What a machine's backend is called, and what it read in four rounds."""
+
+    backend: str
+    rounds: list[list[Polled]]
+
+
 class Poll:
     """One call is one round over all devices, after which a second passes.
 
