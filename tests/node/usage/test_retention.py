@@ -68,11 +68,12 @@ def loaded(path: Path, now: float) -> Ledger:
 
 def test_a_restart_changes_nothing_of_what_is_reported(tmp_path: Path) -> None:
     path = tmp_path / FILE
-    before = counted(Ledger(gap_limit_s=30.0), range(400))
+    # A reading each 30 s, as rare as counts without a gap: over an hour of them, to outlast its window.
+    before = counted(Ledger(gap_limit_s=30.0), range(0, 400, 3))
     kept(path, before)
     after = loaded(path, START + 400 * EACH_S)
     assert reports_of(after) == reports_of(before)
-    whole, rest = counted(before, range(400, 450)), counted(after, range(400, 450))
+    whole, rest = counted(before, range(402, 450, 3)), counted(after, range(402, 450, 3))
     assert reports_of(rest) == reports_of(whole)
     rows = report(rest, By.JOB, None).rows
     assert len(rows) == MANY + 1  # two share a device

@@ -34,19 +34,19 @@ class FakeTree:
 
     def write(self, path: str, content: Packed | bytes) -> None:
         """Create or replace a file."""
-        path_in_tree = self._path_in_tree(path)
-        path_in_tree.write_bytes(content if isinstance(content, bytes) else unpacked(content))
+        file = self._file(path)
+        file.write_bytes(content if isinstance(content, bytes) else unpacked(content))
 
     def link(self, path: str, target: str) -> None:
         """A symbolic link; a target that begins with / is kept, another is below the root."""
-        path_in_tree = self._path_in_tree(path)
+        file = self._file(path)
         kept = target.startswith("/")
-        path_in_tree.symlink_to(target if kept else os.path.relpath(self.root / target, path_in_tree.parent))
+        file.symlink_to(target if kept else os.path.relpath(self.root / target, file.parent))
 
-    def _path_in_tree(self, path: str) -> Path:
-        path_in_tree = self.root / path
-        path_in_tree.parent.mkdir(parents=True, exist_ok=True)
-        return path_in_tree
+    def _file(self, path: str) -> Path:
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        return file
 
     def pci(self, bus_id: str, *bridges: str) -> str:
         """Folder of a PCI function below the given bridges, linked from /sys/bus/pci/devices."""
