@@ -13,7 +13,8 @@ import pytest
 
 from accelwatch.schema.json.wire import decode, device_rows
 from support.machines.nvml_stand_ins import NvmlScenario
-from support.processes.installed_command import PATIENT, accelwatch
+from support.processes.installed_command import PATIENT
+from support.processes.warm_command import accelwatch
 
 # The deadline of a reading that a hung device keeps waiting: the others answer well within it.
 HUNG = ("--timeout", "12s")

@@ -1,8 +1,8 @@
 """Runs our command as a process of its own, forked from one that has imported what most commands need.
 
 A new interpreter for each of a hundred commands spends its time on imports. A fork is as far from the
-test and from other commands: own memory, environment, folder and streams. What begins before imports, or
-links a library, is for `installed_command`.
+test and from other commands: own memory, environment, folder and streams. What begins before imports is
+for `installed_command`.
 """
 
 import atexit
@@ -19,6 +19,7 @@ from typing import NoReturn
 
 import msgspec
 
+_LIBRARIES = "LD_LIBRARY_PATH"
 _SERVER = "from support.processes import warm_command; warm_command.serve()"
 
 
@@ -33,16 +34,17 @@ class _Order(msgspec.Struct, frozen=True, kw_only=True):
 class _Server:
     """The process that forks, for as long as the suite runs; one command at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, libraries: str | None) -> None:
         self._lock = threading.Lock()
         path = os.pathsep.join(
             filter(None, (str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH")))
         )
+        environ = {**os.environ, "PYTHONPATH": path, "PYTHONUTF8": "1"}
         self._process = subprocess.Popen(
             [sys.executable, "-c", _SERVER],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": path, "PYTHONUTF8": "1"},
+            env=environ if libraries is None else {**environ, _LIBRARIES: libraries},
             start_new_session=True,
         )
         atexit.register(self.close)
@@ -66,9 +68,10 @@ class _Server:
         self._process.communicate()
 
 
+# The loader reads where libraries are at the start of a process only: one server for each such path.
 @functools.cache
-def _server() -> _Server:
-    return _Server()
+def _server(libraries: str | None) -> _Server:
+    return _Server(libraries)
 
 
 def accelwatch(
@@ -81,7 +84,7 @@ def accelwatch(
         out, err = Path(folder, "out"), Path(folder, "err")
         here = str(Path.cwd())
         order = _Order(words=words, environ=env, folder=here, out=str(out), err=str(err))
-        code = _server().run(order, timeout_s)
+        code = _server(env.get(_LIBRARIES)).run(order, timeout_s)
         return subprocess.CompletedProcess(words, code, out.read_text(), err.read_text())
 
 
