@@ -21,6 +21,7 @@ from accelwatch.fleet.targets.settings import KubernetesSd
 from support.fleet.target_discovery import Finding, finding
 from support.servers.certificate_authority import Authority
 from support.servers.fake_kubernetes import Cluster, end, node, pod, served, slice_
+from support.servers.secrets import write_secret
 
 
 @pytest.fixture(autouse=True)
@@ -43,7 +44,7 @@ class Account:
         self.tls.load_cert_chain(certificate, key)
 
     def token(self, text: str) -> None:
-        (self.folder / "token").write_text(text)
+        write_secret(self.folder / "token", text)
 
     @contextlib.asynccontextmanager
     async def watching(

@@ -19,6 +19,7 @@ from accelwatch_lab.cluster.slurm.controller import SlurmError
 from support.machines.nvml_stand_ins import NvmlScenario
 from support.servers.agent_processes import AgentProcess
 from support.servers.certificate_authority import Authority
+from support.servers.secrets import write_secret
 from support.slurm.lab_cluster import WorkingSlurm, until
 
 RULES = """\
@@ -115,7 +116,7 @@ class SlurmSite:
         web = self.folder / "web.yaml"
         digest = bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(4)).decode()
         web.write_text(_WEB.format(cert=certificate, key=key, digest=digest))
-        self.password_file.write_text(PASSWORD)
+        write_secret(self.password_file, PASSWORD)
         for number, node in enumerate(self.nodes):
             folder = self.folder / node
             folder.mkdir()

@@ -53,7 +53,7 @@ def written_by_everybody(path: Path, status: os.stat_result) -> str:
         if (
             file_status.st_mode & stat.S_IWOTH
             and not _is_sticky(file_status)
-            and not _is_read_only(entry)
+            and not is_read_only(entry)
         ):
             return (
                 f"everybody may write to {shown(entry)}; chmod o-w {shown(entry)}, "
@@ -133,5 +133,6 @@ def _is_sticky(file_status: os.stat_result) -> bool:
     return stat.S_ISDIR(file_status.st_mode) and bool(file_status.st_mode & stat.S_ISVTX)
 
 
-def _is_read_only(path: Path) -> bool:
+def is_read_only(path: Path) -> bool:
+    """Whether nobody writes there, as Kubernetes mounts ConfigMaps and secrets. Raises OSError."""
     return bool(os.statvfs(path).f_flag & os.ST_RDONLY)
