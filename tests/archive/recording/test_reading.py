@@ -20,7 +20,7 @@ from accelwatch.archive.recording import (
 )
 from accelwatch.archive.recording.block_index import BlockIndex
 from accelwatch.base.errors import AccelwatchError, UsageError, WireError
-from accelwatch.cli.replayed import replayed
+from accelwatch.cli.replay_file import replayed
 from accelwatch.schema.json.wire import decode, encode
 from accelwatch.schema.snapshot import Snapshot
 from archive.recording.shots import notes, number_of, numbers, shot, write

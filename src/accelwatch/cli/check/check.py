@@ -151,8 +151,7 @@ def _of_file(name: str, options: CheckOptions, left: _Left) -> "Report":
     """What a recording or scenario has at its beginning; a recording has the events of before."""
     from accelwatch.archive.recording import may_be_recording
     from accelwatch.cli.check.check_sources import of_snapshot
-    from accelwatch.cli.replay_file import replay_file
-    from accelwatch.cli.replayed import replayed
+    from accelwatch.cli.replay_file import replay_file, replayed
 
     snapshot = replayed(name, max(left() * _READING_SHARE, 0.01))
     recorded = may_be_recording(Path(replay_file(name)))

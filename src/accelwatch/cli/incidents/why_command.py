@@ -12,7 +12,7 @@ from accelwatch.cli.hub_requests import HubFlags, reached
 from accelwatch.cli.options import command, shared_option
 from accelwatch.cli.output import write_stdout
 from accelwatch.cli.parameters import argument, option
-from accelwatch.cli.replayed import replayed
+from accelwatch.cli.replay_file import replayed
 
 if TYPE_CHECKING:
     from accelwatch.fleet.picture.why.answer import Answer

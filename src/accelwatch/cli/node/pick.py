@@ -117,7 +117,7 @@ def _views(replay: str | None, settings: CollectSettings) -> Sequence[DeviceView
         from accelwatch.node.snapshots import read_once
 
         return read_once(settings).devices
-    from accelwatch.cli.replayed import replayed
+    from accelwatch.cli.replay_file import replayed
 
     return replayed(replay, settings.timeout_s).devices
 
