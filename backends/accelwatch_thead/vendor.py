@@ -4,6 +4,7 @@ Numbers need their unit: the table cuts cells off at the edge of a column.
 """
 
 from collections.abc import Sequence
+from types import MappingProxyType
 
 from accelwatch.backend.kit.bus_devices import DISPLAY
 from accelwatch.backend.kit.smi.blocks import meaningful_text, parse_integer, plain
@@ -40,6 +41,9 @@ _ERRORS = (
     (("ecc_lifetime_errors", "corrected"), "aggregate", "correctable"),
     (("ecc_lifetime_errors", "uncorrected"), "aggregate", "uncorrectable"),
 )
+# The manual says KB/s only; taken as thousands, as nvidia-smi's are.
+_BYTES_PER_SECOND = MappingProxyType({"kb/s": 1e3, "mb/s": 1e6})
+_BANKS = MappingProxyType({"bank(s)": 1.0})
 # Of releases before HGML 12: the code of an error that needs this, or N/A.
 _XIDS = paths(
     "xid errors/ppu reset correctable",
@@ -201,11 +205,23 @@ VENDOR = SmiVendor(
         integer(("pcie_link_generation", "current"), COUNT, "pcie generation/current"),
         integer(("pcie_link_generation", "max"), COUNT, "pcie generation/max"),
         integer(("pcie_errors_total", "replay"), COUNT, "replays since reset"),
+        *(
+            number(("pcie_throughput_bytes_per_second", direction), _BYTES_PER_SECOND, heading)
+            for heading, direction in (("tx throughput", "transmit"), ("rx throughput", "receive"))
+        ),
         integer(("memory_retired_pages", "single_bit"), COUNT, "retired pages/single bit ecc"),
         integer(("memory_retired_pages", "double_bit"), COUNT, "retired pages/double bit ecc"),
         integer(("memory_remapped_rows", "corrected"), COUNT, "remapped rows/correctable error"),
         integer(
             ("memory_remapped_rows", "uncorrected"), COUNT, "remapped rows/uncorrectable error"
+        ),
+        *(
+            integer(
+                ("memory_row_remap_banks", availability),
+                _BANKS,
+                f"bank remap availability histogram/{availability}",
+            )
+            for availability in ("max", "high", "partial", "low", "none")
         ),
         switch(("persistence_enabled",), "persistence mode"),
         switch(("partitioning_enabled",), "mig mode/current"),

@@ -212,6 +212,29 @@ def test_one_memory_without_a_counter_adds_nothing() -> None:
     assert found.absent["ecc_errors_total", "uncorrected"] is Absence.UNSUPPORTED
 
 
+def test_what_passes_over_pcie_and_the_banks_with_spare_rows() -> None:
+    found = of_lines(
+        "    PCI",
+        "        PPU Link Info",
+        "            Link Width",
+        "                Max : 16x",
+        "        Tx Throughput : 2750 KB/s",
+        "        Rx Throughput : 41300 KB/s",
+        "    Remapped Rows",
+        "        Pending : No",
+        "        Bank Remap Availability Histogram",
+        "            Max : 2046 bank(s)",
+        "            High : 1 bank(s)",
+        "            Partial : 0 bank(s)",
+        "            Low : 1 bank(s)",
+        "            None : N/A",
+    )
+    assert found.values["pcie_throughput_bytes_per_second", "transmit"] == pytest.approx(2.75e6)
+    assert found.values["pcie_throughput_bytes_per_second", "receive"] == pytest.approx(4.13e7)
+    banks = {key[1]: value for key, value in found.values.items() if "banks" in key[0]}
+    assert banks == {"max": 2046, "high": 1, "partial": 0, "low": 1}
+
+
 def test_a_command_that_has_only_its_table(tmp_path: Path) -> None:
     with opened(tmp_path, "zw810e-x12") as (machine, backend):
         polled = Poll(machine.clock)(backend)
