@@ -106,6 +106,21 @@ kubernetes: $(STAMP)
 	@folder=$$($(BIN)/python tests/support/kubernetes/build.py $(VERSION)) \
 		&& ACCELWATCH_KUBERNETES_VERSION=$$(basename "$$folder") PYTHONDONTWRITEBYTECODE= $(BIN)/pytest $(KUBERNETES_TESTS)
 
+# The example of JobSet's in-place restart under the real controller: it and its restart agent are built once, from a clone
+# or a folder of git, into the user's cache; needs Go, a module proxy and `make kubernetes`.
+.PHONY: jobset
+JOBSET_VERSION := $(shell sed -n 's/^VERSION = "\(.*\)"/\1/p' tests/support/kubernetes/jobset.py)
+JOBSET_FOLDER = $${XDG_CACHE_HOME:-$$HOME/.cache}/accelwatch/jobset/$(JOBSET_VERSION)
+JOBSET_SOURCE ?= https://github.com/kubernetes-sigs/jobset
+jobset: $(STAMP)
+	@test -x "$(JOBSET_FOLDER)/in-place-restart-agent" || { source=$$(mktemp -d) && mkdir -p "$(JOBSET_FOLDER)" \
+		&& git clone --quiet --depth 1 --branch v$(JOBSET_VERSION) "$(JOBSET_SOURCE)" "$$source" \
+		&& cp "$$source/config/components/crd/bases/jobset.x-k8s.io_jobsets.yaml" "$(JOBSET_FOLDER)/crd.yaml" \
+		&& (cd "$$source" && nice go build -trimpath -ldflags '-s -w' -o "$(JOBSET_FOLDER)/jobset" . \
+			&& nice go build -trimpath -ldflags '-s -w' -o "$(JOBSET_FOLDER)/in-place-restart-agent" ./cmd/in-place-restart-agent) \
+		&& rm -rf "$$source"; }
+	$(BIN)/pytest tests/examples/test_jobset_on_a_server.py
+
 # The Backend.AI tests on real servers: manager and agents in a Debian 13 tree that is built once in the user's cache (root,
 # debootstrap, four minutes, 2 GB); the newest release that we know, or VERSION=26.1.0.
 .PHONY: backendai

@@ -19,7 +19,8 @@ def test_an_eviction_moves_one_pod_and_restarts_the_others_in_place(examples: Pa
     child = workload(
         "batch/v1", "Job", f"{name}-{replicated['name']}-0", replicated["template"]["spec"]
     )
-    jobset = workload(document["apiVersion"], document["kind"], name, spec)
+    status = {"currentInPlaceRestartAttempt": 0}
+    jobset = workload(document["apiVersion"], document["kind"], name, spec, status)
     result = consequences(lineage(child, jobset), leaving(), pods(count))
     assert (result.fate, result.refusal) == (Fate.RESTARTED, "")
     assert result.text in " ".join((folder / "README.md").read_text().split())

@@ -44,7 +44,7 @@ def consequences(lineage: Lineage, departure: Departure, pods: Sequence[Pod]) ->
         f"{_title(lineage)}: {departure.cause.value} of {departure.count} of its {total} pods: "
         f"{outcome.text}"
     )
-    restarts = suspend_patch(lineage) is not None
+    restarts = suspend_patch(lineage) is not None and not _restart_limit(lineage)
     if pinned := _pinned(lineage, outcome):
         text = f"{text}; {pinned}"
     prefers = restarts and (outcome.is_fatal or bool(pinned)) and not _has_slurmd(departure)
@@ -64,7 +64,9 @@ def consequences_of_restart(lineage: Lineage, pods: Sequence[Pod]) -> str:
     if suspend_patch(lineage) is None:
         return ""
     total = _total(lineage, pods, Departure(cause=Cause.DELETION, pods=()))
-    return f"{_title(lineage)}: {_restart_text(lineage, total)}"
+    text = f"{_title(lineage)}: {_restart_text(lineage, total)}"
+    limit = _restart_limit(lineage)
+    return f"{text}; once started again {limit}" if limit else text
 
 
 def outcome_of(lineage: Lineage, departure: Departure) -> Outcome:
@@ -89,6 +91,12 @@ def _unread(workload: Workload, kind: Kind) -> Outcome:
         "whether that fails it for good is unknown"
     )
     return Outcome(fate=Fate.ENDANGERED, text=text)
+
+
+def _restart_limit(lineage: Lineage) -> str:
+    """Why all its pods must not start again; empty where they may."""
+    limits = (kind_of_workload(workload).restart_limit(workload) for workload in lineage.chain)
+    return next(filter(None, limits), "")
 
 
 def _has_slurmd(departure: Departure) -> bool:

@@ -6,7 +6,11 @@ Kubeflow Trainer 2.3, training operator 1.9, MPI operator 0.6, Volcano 1.13.
 
 from accelwatch.action.observed import JobState
 from accelwatch_kubernetes.workloads.kinds.core_kinds import RUNS_ON
-from accelwatch_kubernetes.workloads.kinds.jobset_policy import evaluate_jobset, restarts_of
+from accelwatch_kubernetes.workloads.kinds.jobset_policy import (
+    attempts_limit,
+    evaluate_jobset,
+    restarts_of,
+)
 from accelwatch_kubernetes.workloads.kinds.kind import Kind, Texts
 from accelwatch_kubernetes.workloads.kinds.other_policies import (
     evaluate_kubeflow,
@@ -39,12 +43,14 @@ JOB_SET = Kind(
     failed=("Failed",),
     pods=pods_of_jobset,
     restarts=restarts_of,
+    restart_limit=attempts_limit,
     texts=Texts(
         taint=RUNS_ON,
         eviction=(
             f"{_AS_JOB}; where that fails the Job, all Jobs restart: with `Recreate` each as soon "
             "as its own old pods are gone, with `BlockingRecreate` only once all old pods are, "
-            "so a silent node keeps all of them waiting"
+            "so a silent node keeps all of them waiting; with `InPlaceRestart` its other pods restart "
+            "in place, one of maxRestarts each time"
         ),
         deletion=_AS_JOB,
         no_execute=f"{_AS_JOB}; no PodDisruptionBudget is checked",
@@ -53,7 +59,7 @@ JOB_SET = Kind(
         ),
         restart=(
             "`spec.suspend: true` suspends all Jobs and counts no restart, `false` starts them "
-            "again"
+            "again; with `InPlaceRestart` that is one of maxRestarts, and refused where none is left"
         ),
     ),
 )

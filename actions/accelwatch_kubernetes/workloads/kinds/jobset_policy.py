@@ -48,23 +48,40 @@ def evaluate_jobset(jobset: Workload, departure: Departure, below: Outcome) -> O
 
 
 def _restarting_pods(jobset: Workload, below: Outcome) -> Outcome:
-    """The pod that replaces it comes with the next attempt, which the others have to reach.
-
-    Before the first attempt of all pods is complete nothing is counted, and nobody restarts.
-    """
+    """The pod that replaces it comes with the next attempt, which the others have to reach."""
     if DISABLED in jobset.metadata.annotations:
         return below
-    attempt = jobset.number("status.currentInPlaceRestartAttempt")
-    limit = jobset.number("spec.failurePolicy.maxRestarts") or 0
+    if spent := attempts_limit(jobset):
+        return _failed(below, spent)
     text = f"{below.text}; the JobSet restarts its other pods in place (InPlaceRestart"
+    attempts, limit = _counted_attempts(jobset), jobset.number("spec.failurePolicy.maxRestarts")
+    count = "" if attempts is None else f", {attempts + 1} of maxRestarts {limit or 0}"
+    return Outcome(fate=Fate.RESTARTED, text=f"{text}{count})")
+
+
+def attempts_limit(jobset: Workload) -> str:
+    """Why one more attempt fails it for good; empty where it does not.
+
+    Pods that start after a suspension come with the next attempt, too.
+    """
+    if (
+        jobset.text("spec.failurePolicy.restartStrategy") != "InPlaceRestart"
+        or DISABLED in jobset.metadata.annotations
+    ):
+        return ""
+    attempts = _counted_attempts(jobset)
+    limit = jobset.number("spec.failurePolicy.maxRestarts") or 0
+    return "" if attempts is None or attempts < limit else _spent(attempts, limit)
+
+
+def _counted_attempts(jobset: Workload) -> int | None:
+    """Those that count towards its limit; None until the first of all pods is complete."""
+    attempt = jobset.number("status.currentInPlaceRestartAttempt")
     if attempt is None:
-        return Outcome(fate=Fate.RESTARTED, text=f"{text})")
-    together = jobset.number("status.restarts") or 0
+        return None
     # Attempts count restarts of the whole JobSet too, of which some do not count.
-    spent = attempt - (together - (jobset.number("status.restartsCountTowardsMax") or 0))
-    if spent >= limit:
-        return _failed(below, _spent(spent, limit))
-    return Outcome(fate=Fate.RESTARTED, text=f"{text}, {spent + 1} of maxRestarts {limit})")
+    together = jobset.number("status.restarts") or 0
+    return attempt - (together - (jobset.number("status.restartsCountTowardsMax") or 0))
 
 
 def _action(jobset: Workload, departure: Departure, reason: str) -> str:
@@ -110,7 +127,10 @@ def spent_restarts(jobset: Workload) -> int:
 
 def restarts_of(jobset: Workload) -> int:
     """How often any of it was restarted."""
-    return (jobset.number("status.restarts") or 0) + _of_jobs(jobset, "jobRestarts")
+    together = jobset.number("status.restarts") or 0
+    # In place, attempts go on over restarts of the whole JobSet.
+    attempts = jobset.number("status.currentInPlaceRestartAttempt") or 0
+    return max(together, attempts) + _of_jobs(jobset, "jobRestarts")
 
 
 def _of_jobs(jobset: Workload, name: str) -> int:

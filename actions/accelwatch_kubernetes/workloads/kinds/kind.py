@@ -16,6 +16,10 @@ def _nothing(_workload: Workload) -> int | None:
     return None
 
 
+def _no_limit(_workload: Workload) -> str:
+    return ""
+
+
 class Texts(msgspec.Struct, frozen=True, kw_only=True):
     """What a kind does, for people; without full stops."""
 
@@ -61,6 +65,9 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     pods: Count = _nothing
     # How often it has started again; None where it does not count that.
     restarts: Count = _nothing
+    # Why it is failed for good when all its pods start again, even after it was suspended; empty where
+    # it is not.
+    restart_limit: Callable[[Workload], str] = _no_limit
 
     @property
     def has_row(self) -> bool:

@@ -10,6 +10,7 @@ from accelwatch.action.observed import JobState
 from accelwatch_kubernetes.workloads.changes import restart_patch, suspend_patch
 from accelwatch_kubernetes.workloads.consequences import consequences, consequences_of_restart
 from accelwatch_kubernetes.workloads.kinds.outcome import Fate
+from accelwatch_kubernetes.workloads.kinds.table import kind_of_workload
 from accelwatch_kubernetes.workloads.observed_job import observed_job
 from support.kubernetes.pods import Object, pod, pod_of
 from support.kubernetes.workloads import (
@@ -91,8 +92,25 @@ def test_in_place_the_plan_says_which_restart_an_eviction_is() -> None:
     assert result.text.endswith("in place (InPlaceRestart, 2 of maxRestarts 3)")
     jobset = _jobset(policy, {"currentInPlaceRestartAttempt": 3})
     result = consequences(lineage(job, jobset), leaving(), pods())
-    assert "the JobSet is failed for good (3 of maxRestarts 3 are spent)" in result.text
-    assert result.refusal
+    spent = "the JobSet is failed for good (3 of maxRestarts 3 are spent)"
+    assert result.refusal.endswith(spent)
+    # Its pods would start with the next attempt after a suspension as well.
+    assert not result.prefers_restart
+    assert consequences_of_restart(lineage(job, jobset), pods()).endswith(
+        f"which counts as no failure; once started again {spent}"
+    )
+
+
+def test_in_place_restarts_are_those_of_the_jobset() -> None:
+    kind = kind_of_workload(lineage(_jobset(None)).chain[0])
+    for status, count in (
+        ({"currentInPlaceRestartAttempt": 2}, 2),
+        # The attempts go on when the whole JobSet restarts.
+        ({"currentInPlaceRestartAttempt": 2, "restarts": 1}, 2),
+        ({"restarts": 3}, 3),
+    ):
+        jobset = _jobset(None, status)
+        assert kind.restarts(lineage(jobset).chain[0]) == count
 
 
 def test_where_in_place_restart_is_switched_off_only_the_pod_is_replaced() -> None:
