@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from accelwatch.base.errors import ExpressionError, UsageError
+from accelwatch.base.slices import LongWork
 from accelwatch.fleet.api.live.tick_frames import TickFrames
 from accelwatch.fleet.api.query.names import condition as compiled_condition
 from accelwatch.fleet.documents.fleet import DEFAULT_FIELDS
@@ -19,6 +20,8 @@ from accelwatch.web.http.stream import framed
 # For the first picture of a filter, before a client is shown that there is none yet.
 _PATIENCE_S = 3.0
 _POLL_S = 0.05
+# Devices between which others on the event loop may have their turn.
+_AT_ONCE = 500
 
 
 class PictureFeed:
@@ -27,19 +30,20 @@ class PictureFeed:
     def __init__(
         self,
         fields: Sequence[str],
-        view: Callable[[], FleetView | None],
+        hubs: SeveralHubs,
         time: Callable[[], float],
         events: NumberedEvents,
-        own: SeveralHubs | None = None,
+        *,
+        follows: bool = False,
     ) -> None:
-        """`own` is what has to be followed for it alone, where it has a filter."""
+        """`follows`: whether the hubs have to be followed for it alone, where it has a filter."""
         self.clients = 0
         self.ticks = TickFrames()
         self.fields = tuple(fields)
         self._columns = None if self.fields == FIELDS else [FIELDS.index(name) for name in fields]
-        self._view = view
+        self._hubs = hubs
         self._time = time
-        self._own = own
+        self._follows = follows
         self._task: asyncio.Task[None] | None = None
         self._events = events
         self._slots: Sequence[DeviceSlot | None] = ()
@@ -51,12 +55,12 @@ class PictureFeed:
 
     async def start(self) -> None:
         """Follow the hubs with its filter, and wait a moment for all of them."""
-        if self._own is None or self._task is not None:
+        if not self._follows or self._task is not None:
             return
-        self._task = asyncio.create_task(self._own.run(lambda: None), name="hubs of a filter")
-        hubs = range(len(self._own.picture.hubs))
+        self._task = asyncio.create_task(self._hubs.run(lambda: None), name="hubs of a filter")
+        hubs = range(len(self._hubs.picture.hubs))
         for _ in range(int(_PATIENCE_S / _POLL_S)):
-            if all(self._own.has_answered(hub) for hub in hubs):
+            if all(self._hubs.has_answered(hub) for hub in hubs):
                 break
             await asyncio.sleep(_POLL_S)
 
@@ -67,7 +71,9 @@ class PictureFeed:
 
     async def make(self, document: FleetDocument) -> None:
         """Make the next tick."""
-        view = self._view()
+        await self._hubs.remake()
+        view = self._hubs.fleet()
+        devices = () if view is None else await self._devices(view)
         if view is not None:
             self._assign(view.slots)
             self._events.update(view.events)
@@ -77,7 +83,7 @@ class PictureFeed:
                 time=self._time(),
                 fleet=document,
                 nodes=() if view is None else tuple(view.nodes),
-                devices=() if view is None else self._devices(view),
+                devices=devices,
             )
         )
 
@@ -91,20 +97,19 @@ class PictureFeed:
             if slot is not None and (number >= count or before[number] is not slot):
                 self.ticks.assign(slot)
 
-    def _devices(self, view: FleetView) -> tuple[DeviceNow, ...]:
+    async def _devices(self, view: FleetView) -> tuple[DeviceNow, ...]:
         columns = self._columns
         if columns is None:
             return tuple(view.devices)
-        return tuple(
-            DeviceNow(
-                device.slot,
-                device.state,
-                device.health,
-                device.sample_age_s,
-                tuple(device.values[column] for column in columns),
+        work, devices = LongWork(), []
+        for device in view.devices:
+            values = tuple(device.values[column] for column in columns)
+            devices.append(
+                DeviceNow(device.slot, device.state, device.health, device.sample_age_s, values)
             )
-            for device in view.devices
-        )
+            if len(devices) % _AT_ONCE == 0:
+                await work.yield_control()
+        return tuple(devices)
 
     def events(self, media: str, after: int) -> bytes:
         """Events after a number, as bytes."""
@@ -128,13 +133,14 @@ class PictureFeeds:
             )
         clock = self._followed.clock
         if not condition:
-            return PictureFeed(chosen, self._followed.view, clock.wall, self._followed.events)
+            return PictureFeed(chosen, self._followed.hubs, clock.wall, self._followed.events)
         check_condition(condition, self._followed.view())
         own = self._followed.source(condition)
-        return PictureFeed(chosen, own.fleet, clock.wall, NumberedEvents(), own)
+        return PictureFeed(chosen, own, clock.wall, NumberedEvents(), follows=True)
 
     async def document(self) -> FleetDocument:
         """The fleet in numbers."""
+        await self._followed.hubs.remake()
         return self._followed.document()
 
 

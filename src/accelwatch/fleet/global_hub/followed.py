@@ -137,6 +137,7 @@ class FollowedHubs:
         return lambda: self.hubs.fault(hub)
 
     async def _check(self) -> None:
+        await self.hubs.remake()
         if self.view() is None:
             faults = "; ".join(
                 f"hub {state.name}: {state.fault}" for state in self.hubs.hub_states()

@@ -1,9 +1,11 @@
 """The pictures of several hubs as one. Each hub that is silent costs its own part: it stays, stale."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from typing import TypeVar
 
 import msgspec
 
+from accelwatch.base.slices import LongWork
 from accelwatch.fleet.hub_client.several.hub_picture import HubPicture, hub_state, totals_of
 from accelwatch.fleet.hub_client.several.merging.totals import (
     added,
@@ -22,6 +24,12 @@ from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.wire import DeviceNow, DeviceTotals, FleetDocument, NodeNow
 
 _NONE_SHARED: Mapping[str, frozenset[str]] = {}
+# Nodes or devices in one step: a millisecond at most.
+_AT_ONCE = 500
+
+T = TypeVar("T")
+# Work in steps, and what comes of it.
+Steps = Generator[None, None, T]
 
 
 class SeveralPicture:
@@ -56,6 +64,17 @@ class SeveralPicture:
 
         Ages are as of the newest answer, at which the view arrived, unless they are wanted as of now.
         """
+        return at_once(self.steps(pictures, condition, faults, ages_of_now=ages_of_now))
+
+    def steps(
+        self,
+        pictures: Mapping[int, HubPicture],
+        condition: str,
+        faults: Mapping[int, str],
+        *,
+        ages_of_now: bool = False,
+    ) -> Steps[FleetView]:
+        """The same in steps; nothing else is asked of this picture before the last of them."""
         ordered = {hub: pictures[hub] for hub in sorted(pictures)}
         views = {hub: picture.view for hub, picture in ordered.items()}
         for hub, view in views.items():
@@ -68,6 +87,8 @@ class SeveralPicture:
         chosen = condition if condition in filters else newest.view.filter
         sources = [views.get(hub) for hub in range(len(self.hubs))]
         self._sequence += 1
+        nodes = yield from self._nodes(ordered, as_of_s)
+        devices = yield from self._devices(ordered, chosen, as_of_s)
         return FleetView(
             sequence=self._sequence,
             time=newest.view.time,
@@ -75,14 +96,14 @@ class SeveralPicture:
             interval_s=min(picture.view.interval_s for picture in ordered.values()),
             filter=chosen,
             sums=self._sums(ordered, faults, newest.view.sums),
-            nodes=self._nodes(ordered, as_of_s),
+            nodes=nodes,
             node_labels=self._locations.labels(
                 [None if view is None else view.node_labels for view in sources], owner
             ),
             slots=self._locations.slots(
                 [None if view is None else view.slots for view in sources], owner
             ),
-            devices=self._devices(ordered, chosen, as_of_s),
+            devices=devices,
             events=self._reports.events(views, owner),
             rules=rules_of(views, owner),
             incidents=self._reports.incidents(views, owner),
@@ -119,25 +140,32 @@ class SeveralPicture:
             **{name: frozenset(uuids) for name, uuids in matches.items()},
         }
 
-    def _nodes(self, pictures: Mapping[int, HubPicture], age_s: float) -> tuple[NodeNow, ...]:
+    def _nodes(
+        self, pictures: Mapping[int, HubPicture], age_s: float
+    ) -> Steps[tuple[NodeNow, ...]]:
         owner = self.owner
-        return tuple(
-            picture.node(node, owner.name_of(hub, node.node), self.hubs[hub])
-            for hub, picture in _aged(pictures, age_s)
-            for node in picture.view.nodes
-            if node.node not in owner.hidden[hub]
-        )
+        nodes: list[NodeNow] = []
+        for hub, picture in _aged(pictures, age_s):
+            for at, node in enumerate(picture.view.nodes):
+                if at % _AT_ONCE == 0:
+                    yield
+                if node.node not in owner.hidden[hub]:
+                    name = owner.name_of(hub, node.node)
+                    nodes.append(picture.node(node, name, self.hubs[hub]))
+        return tuple(nodes)
 
     def _devices(
         self, pictures: Mapping[int, HubPicture], condition: str, age_s: float
-    ) -> tuple[DeviceNow, ...]:
+    ) -> Steps[tuple[DeviceNow, ...]]:
         count = len(self.hubs)
         devices: list[DeviceNow] = []
         for hub, picture in _aged(pictures, age_s):
             if picture.view.filter != condition:
                 continue  # it has not followed yet, or refuses the filter
             hidden, slots = self.owner.hidden[hub], picture.view.slots
-            for device in picture.view.devices:
+            for at, device in enumerate(picture.view.devices):
+                if at % _AT_ONCE == 0:
+                    yield
                 slot = slots[device.slot]
                 if slot is not None and slot.node not in hidden:
                     devices.append(picture.device(device, device.slot * count + hub))
@@ -160,6 +188,27 @@ class SeveralPicture:
         nodes = {node.node: node for node in picture.view.nodes if node.node in hidden}
         totals = totals_of(self._unfiltered.get(hub, picture.view), nodes)
         return [stale(totals) if picture.silent else totals]
+
+
+def at_once(steps: Steps[T]) -> T:
+    """What comes of steps without a pause between them."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+
+
+async def in_slices(steps: Steps[T], work: LongWork) -> T:
+    """What comes of steps, between which others on the event loop have their turn."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        await work.yield_control()
 
 
 def merged_document(

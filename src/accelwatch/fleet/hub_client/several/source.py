@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from accelwatch.alerting.evaluation.explanation import Explanation
 from accelwatch.base.clock import Clock, SystemClock
 from accelwatch.base.errors import AccelwatchError, UnmetError
+from accelwatch.base.slices import LongWork
 from accelwatch.fleet.documents.graphs import IncidentGraphs
 from accelwatch.fleet.follow.failures.faults import TargetFault
 from accelwatch.fleet.hub_client.connection.session import HubSession
@@ -16,7 +17,12 @@ from accelwatch.fleet.hub_client.several.fan_out import gathered
 from accelwatch.fleet.hub_client.several.hub_picture import HubPicture, hub_picture_of, hub_state
 from accelwatch.fleet.hub_client.several.merging.histories import added_histories, graphs_in
 from accelwatch.fleet.hub_client.several.merging.usage import usage_added
-from accelwatch.fleet.hub_client.several.picture import SeveralPicture
+from accelwatch.fleet.hub_client.several.picture import (
+    SeveralPicture,
+    Steps,
+    at_once,
+    in_slices,
+)
 from accelwatch.fleet.hub_client.several.remedies import SeveralRemedies
 from accelwatch.fleet.hub_client.several.requests.routes import Routes
 from accelwatch.fleet.hub_client.source import HubSource
@@ -77,24 +83,46 @@ class SeveralHubs:
         self._made_at = float("-inf")
         # How long making it lasted the last time.
         self._duration_s = 0.0
+        self._making: asyncio.Task[None] | None = None
 
     def fleet(self) -> FleetView | None:
         """The newest picture; None until the first hub has answered."""
-        now, remade_s = self._clock.monotonic(), self._remade_s
-        pause_s = 0.0 if remade_s is None else max(remade_s, _LEAST_PAUSE * self._duration_s)
-        waits = self._view is not None and now - self._made_at < pause_s
-        if not waits and (self._is_due or remade_s is not None):
-            self._is_due, self._made_at = False, now
-            pictures = self._pictures()
-            self._view = (
-                self.picture.view(
-                    pictures, self._condition, self._faults(), ages_of_now=remade_s is not None
-                )
-                if pictures
-                else None
-            )
-            self._duration_s = self._clock.monotonic() - now
+        # One that is being made in slices is shown when it is finished.
+        if self._making is None and self._is_stale():
+            steps = self._steps()
+            self._view = None if steps is None else at_once(steps)
+            self._duration_s = self._clock.monotonic() - self._made_at
         return self._view
+
+    async def remake(self) -> None:
+        """Make the picture again where that is due, in slices; `fleet` has it then."""
+        if self._making is None and self._is_stale():
+            self._making = asyncio.ensure_future(self._make_in_slices())
+        if self._making is not None:
+            await asyncio.shield(self._making)
+
+    def _is_stale(self) -> bool:
+        remade_s = self._remade_s
+        pause_s = 0.0 if remade_s is None else max(remade_s, _LEAST_PAUSE * self._duration_s)
+        waits = self._view is not None and self._clock.monotonic() - self._made_at < pause_s
+        return not waits and (self._is_due or remade_s is not None)
+
+    async def _make_in_slices(self) -> None:
+        work = LongWork()
+        try:
+            steps = self._steps()
+            self._view = None if steps is None else await in_slices(steps, work)
+            self._duration_s = work.busy_seconds()
+        finally:
+            self._making = None
+
+    def _steps(self) -> Steps[FleetView] | None:
+        """The steps to the picture of now; None where no hub has answered."""
+        self._is_due, self._made_at = False, self._clock.monotonic()
+        pictures, of_now = self._pictures(), self._remade_s is not None
+        if not pictures:
+            return None
+        return self.picture.steps(pictures, self._condition, self._faults(), ages_of_now=of_now)
 
     def _view_of(self, hub: int) -> FleetView | None:
         """What a hub has said last; None of one that has said nothing, or is left out."""
