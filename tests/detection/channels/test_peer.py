@@ -3,6 +3,7 @@ import pytest
 
 from accelwatch.detection.channels.peer import Peer
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
+from accelwatch.detection.frame import DeviceState
 from support.detection.restarts import restore
 from support.detection.ticks import HEAT, POWER, TABLE, Ticks, only, row
 
@@ -78,6 +79,22 @@ def test_who_draws_more_as_it_does_more_is_in_no_pain(
     for _ in range(10):
         found = peer.evidence(ticks.after(device_z=z))
     assert [each.family for each in found] == families
+
+
+@pytest.mark.parametrize("reason", ["maintenance", "away"])
+def test_who_does_more_while_nobody_judges_it_is_not_well_by_that(reason: str) -> None:
+    ticks, peer = Ticks(), Peer(TABLE)
+    run(ticks, [9.0] * 4, peer)
+    if reason == "maintenance":
+        ticks.maintenance = {0}
+    else:
+        ticks.device_state = {3: DeviceState.AWAY}
+    z = {POWER: row(16, 0.3, r3=9.0), ACTIVE: row(16, 0.3, r3=3.0)}
+    for _ in range(2):
+        assert peer.evidence(ticks.after(device_z=z)) == []
+    ticks.maintenance, ticks.device_state = set(), {}
+    # Two samples are unknown, and of the others all are at this level.
+    assert only(run(ticks, [9.0], peer)[-1]).score.tolist() == [9.0]
 
 
 def test_nodes_are_judged_too() -> None:

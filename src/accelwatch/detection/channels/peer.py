@@ -58,10 +58,10 @@ class Peer(ChannelState):
         """Levels of 5 and more that have lasted four ticks, for each family."""
         now = tick.frame.now
         device_bad = badness(self._table.devices, tick.devices, evaluated_devices(tick))
-        # Who does more of the work draws more by that.
+        # Who does more of the work draws more by that; of whom nothing is known, nothing is known still.
         busier = (tick.devices.z[self._active] >= ENTRY / 2).any(axis=0)
         more = busier & (tick.devices.z[self._power] > 0)
-        device_bad[self._power] = np.where(more, 0.0, device_bad[self._power])
+        device_bad[self._power] *= ~more
         node_bad = badness(self._table.nodes, tick.nodes, evaluated_nodes(tick))
         device_score, device_since = persistence.kept_level(self.devices, device_bad, now)
         node_score, node_since = persistence.kept_level(self.nodes, node_bad, now)
