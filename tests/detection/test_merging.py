@@ -541,6 +541,53 @@ def test_the_culprit_of_a_hang_may_be_known_by_its_broken_hardware() -> None:
     assert changed["node/n001"].advice == "reset"
 
 
+def silent_node(node: int) -> Evidence:
+    """A node of the job that hangs misses samples."""
+    return says(
+        node,
+        12.0,
+        family="other",
+        subject=Subject.NODE,
+        channel=Channel.HANG,
+        weight=Weight.DECISIVE,
+        cause="node_silent",
+    )
+
+
+@pytest.mark.parametrize(
+    ("before_s", "culprit"),
+    # Broken as the job stopped, and long before that.
+    [(299.0, "n001"), (301.0, "n004")],
+)
+def test_broken_hardware_goes_before_a_node_that_misses_samples(
+    before_s: float, culprit: str
+) -> None:
+    stopped = hang()
+    broke = says(2, 12.0, weight=Weight.DECISIVE, channel=Channel.HARD, advice="reset")
+    broke = broke._replace(since=stopped.since - before_s)
+
+    changed = {found.key: found for found in Detector().at(0, stopped, broke, silent_node(4))}
+
+    assert changed["job/4711"].node == culprit
+
+
+def test_a_device_at_rest_goes_before_broken_hardware() -> None:
+    idle = says(7, 12.0, family="compute", channel=Channel.HANG, weight=Weight.DECISIVE)
+    broke = LOST._replace(since=hang().since)
+
+    changed = {found.key: found for found in Detector().at(0, hang(), broke, idle)}
+
+    assert changed["job/4711"].node == "n003"
+
+
+def test_what_only_differs_does_not_go_before_a_silent_node() -> None:
+    differs = says(2, 9.0)._replace(since=hang().since)
+
+    (found,) = Detector().at(0, hang(), differs, silent_node(4))
+
+    assert found.node == "n004"
+
+
 def silent_server(rows: Sequence[int], time: float = 0.0, lasted_s: float = 60.0) -> Evidence:
     return says(
         rows,

@@ -16,16 +16,16 @@ NETWORK = ("host_network_bytes_total",)
 
 
 class Job:
-    """A job on sixteen devices of four nodes, which trains until something is changed here."""
+    """A job on sixteen devices, which trains until something is changed here."""
 
-    def __init__(self) -> None:
-        self.ticks = Ticks()
+    def __init__(self, nodes: int = 4) -> None:
+        self.ticks = Ticks(per_node=16 // nodes)
         self.hang = Hang(TABLE)
         self.ticks.started(self.hang)
         self.load = np.full(16, 0.99)
         self.power = np.full(16, 600.0)
         self.traffic = np.full(16, 1e10)
-        self.fabric = np.full(4, 5e9)
+        self.fabric = np.full(nodes, 5e9)
         self.requests, self.disk, self.network = 1.0, 0.01, 1e6
 
     def run(self, count: int) -> list[Evidence]:
@@ -61,7 +61,7 @@ class Job:
     def hangs(self) -> None:
         self.power = np.full(16, 250.0)
         self.traffic = np.zeros(16)
-        self.fabric = np.zeros(4)
+        self.fabric = np.zeros_like(self.fabric)
 
 
 @pytest.mark.parametrize(("missed_before", "ticks"), [(1, 1), (0, 2)])
@@ -207,6 +207,47 @@ def test_a_device_that_is_lost_is_to_blame() -> None:
     assert job.run(1) == []
     found = [item for item in job.run(1) if item.subject is Subject.DEVICE]
     assert only(found).rows.tolist() == [9]
+
+
+def test_a_device_that_can_no_longer_be_read_is_to_blame() -> None:
+    job = Job()
+    job.run(40)
+    job.hangs()
+    job.load[9] = np.nan
+    assert job.run(1) == []
+    found = [item for item in job.run(1) if item.subject is Subject.DEVICE]
+    assert only(found).rows.tolist() == [9]
+
+
+def test_a_device_that_never_said_how_busy_it_is_is_not() -> None:
+    job = Job()
+    job.load[9] = np.nan
+    job.run(40)
+    job.hangs()
+    assert job.run(3) == []
+    assert [item.subject for item in job.run(1)] == [Subject.JOB]
+
+
+def test_of_two_nodes_that_miss_samples_none_is_to_blame_until_one_answers() -> None:
+    job = Job(nodes=16)
+    job.run(40)
+    job.ticks.silent = {3, 7}
+    job.run(1)
+    job.hangs()
+    assert job.run(1) == []
+    job.ticks.silent = {3}
+    assert only(job.run(1), "node_silent").rows.tolist() == [3]
+
+
+def test_of_nodes_that_miss_samples_the_one_that_has_missed_more_is_to_blame() -> None:
+    job = Job(nodes=16)
+    job.run(40)
+    job.ticks.silent = {7}
+    job.run(1)
+    job.ticks.silent = {3, 7}
+    job.run(1)
+    job.hangs()
+    assert only(job.run(1), "node_silent").rows.tolist() == [7]
 
 
 @pytest.mark.parametrize("saves", [_saves, _writes, _sends])

@@ -103,7 +103,10 @@ class Hang(ChannelState):
             kept.floats["since"][rows] = started if hung else np.nan
             if not hung:
                 continue
-            culprits = suspects.Culprits(silent, suspects.differing(tick, answering, read.load))
+            culprits = suspects.Culprits(
+                suspects.longest_silent(tick, silent),
+                suspects.differing(tick, answering, read.load, kept.codes["learned"] >= _LEARNED),
+            )
             if ticks >= _ticks_needed(culprits):
                 results.append(_of_job(int(code), started, tick.frame.now))
                 stopped = kept.floats["stopped"]

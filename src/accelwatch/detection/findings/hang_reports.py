@@ -5,13 +5,17 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from accelwatch.detection.evidence import Channel, Evidence, Subject
+from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
 from accelwatch.detection.findings.explaining import Tables, explained
 from accelwatch.detection.findings.finding import Finding, Level, Scope
 from accelwatch.detection.findings.reports import channels_of, greatest_of, signals_of
 from accelwatch.detection.findings.sentences import group_sentence, hang_sentence
 from accelwatch.detection.findings.suspects import Piece, Suspect
 from accelwatch.detection.tick import Tick
+
+# A job stops within seconds of what stops it, and a fault is known after two samples and two ticks at
+# worst, which are two minutes at 30 s. Five are those in which nodes fail by one cause (4.1, step 6).
+_STOPS_WITHIN_S = 300.0
 
 
 def of_hang(tick: Tick, tables: Tables, job: int, pieces: Sequence[Piece], culprit: int) -> Finding:
@@ -63,18 +67,44 @@ def of_waiting(hang: Finding, shared: str) -> Finding:
 def culprit_of(
     tick: Tick, job: int, accused: Sequence[Suspect], evidence: Sequence[Evidence]
 ) -> int:
-    """The row of the node for which a job hangs; -1 where none stands out."""
-    rows = set(tick.frame.node_of[tick.frame.job == job].tolist())
-    named: list[tuple[float, int]] = []
+    """The row of the node for which a job hangs; -1 where none stands out.
+
+    A device that does nothing while all others wait is known best. Of many nodes one always misses
+    samples, so that one whose hardware broke as the job stopped goes before one that is silent.
+    """
+    of_job = set(tick.frame.node_of[tick.frame.job == job].tolist())
+    named: list[tuple[bool, float, int]] = []
+    stopped = tick.frame.now
     for item in evidence:
-        if item.channel is Channel.HANG and item.subject is not Subject.JOB:
-            of_device = item.subject is Subject.DEVICE
-            nodes = tick.frame.node_of[item.rows] if of_device else item.rows
-            named += [
-                (-float(score), int(row)) for score, row in zip(item.score, nodes, strict=True)
-            ]
-    in_job = sorted(entry for entry in named if entry[1] in rows)
-    if in_job:
-        return in_job[0][1]
-    broken = [suspect for suspect in accused if suspect.node in rows and suspect.is_decisive]
-    return min(broken, key=lambda suspect: (suspect.onset, suspect.node)).node if broken else -1
+        if item.channel is not Channel.HANG:
+            continue
+        if item.subject is Subject.JOB:
+            stopped = min([stopped, *item.since[item.rows == job].tolist()])
+            continue
+        of_node = item.subject is Subject.NODE
+        nodes = item.rows if of_node else tick.frame.node_of[item.rows]
+        named += [
+            (of_node, -float(score), int(row)) for score, row in zip(item.score, nodes, strict=True)
+        ]
+    named = sorted(entry for entry in named if entry[2] in of_job)
+    broken = sorted(
+        (onset, suspect.node)
+        for suspect in accused
+        if suspect.node in of_job and (onset := _broken_at(suspect)) is not None
+    )
+    lately = [node for onset, node in broken if onset >= stopped - _STOPS_WITHIN_S]
+    idle = [node for of_node, _, node in named if not of_node]
+    others = [node for _, _, node in named]
+    return next(iter([*idle, *lately, *others, *(node for _, node in broken)]), -1)
+
+
+def _broken_at(suspect: Suspect) -> float | None:
+    """Since when the hardware of a node is known to be broken, Unix seconds; None where it is not."""
+    return min(
+        (
+            piece.since
+            for piece in suspect.pieces
+            if piece.weight is Weight.DECISIVE and piece.channel is not Channel.HANG
+        ),
+        default=None,
+    )

@@ -28,6 +28,7 @@ _MISSED = 1.75
 class Culprits(NamedTuple):
     """Who stands out in a job: rows of nodes that do not answer, and of devices that do nothing."""
 
+    # One at most (`longest_silent`).
     silent: Indices
     differing: Indices
 
@@ -96,12 +97,25 @@ def silent_nodes(tick: Tick, rows: Indices) -> Indices:
     return silent if silent.size <= max(1.0, _FEW * nodes.size) else silent[:0]
 
 
-def differing(tick: Tick, rows: Indices, load: Floats) -> Indices:
+def longest_silent(tick: Tick, silent: Indices) -> Indices:
+    """Of silent nodes the one that has missed a sample more than any other; none where several have
+    missed as many.
+    """
+    order = silent[np.argsort(tick.frame.node_sampled[silent], kind="stable")]
+    if order.size < 2:
+        return order
+    first, second = tick.frame.node_sampled[order[:2]]
+    return order[:1] if second - first >= tick.frame.interval_s else order[:0]
+
+
+def differing(tick: Tick, rows: Indices, load: Floats, learned: Bools) -> Indices:
     """Devices, of these, that do nothing or are not there; none where they are another part of the job.
 
-    `load` is float64[N].
+    `load` is float64[N], and `learned` bool[N]: whose load was known. If it no longer is although their
+    node answers, they cannot be read.
     """
     lost = np.isin(tick.frame.device_state[rows], (DeviceState.LOST, DeviceState.UNREADABLE))
+    lost |= np.isnan(load[rows]) & learned[rows]
     differs: Indices = rows[lost | (load[rows] < _IDLE)]
     return differs if differs.size <= max(1.0, _FEW * rows.size) else differs[:0]
 
