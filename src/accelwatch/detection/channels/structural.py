@@ -50,7 +50,8 @@ class _Condition(NamedTuple):
 # A device that is not listed or cannot be read while its node answers has gone (4.3: S of a device
 # alerts alone). Of a family it may be an option of the exporter that somebody changed.
 _CONDITIONS = (
-    _Condition("device_gone", "all_devices_gone", Weight.DECISIVE, 12.0, "reboot", _TICKS),
+    # Not to be listed is to be two samples behind its node already.
+    _Condition("device_gone", "all_devices_gone", Weight.DECISIVE, 12.0, "reboot", 1),
     _Condition("device_unreadable", "devices_unreadable", Weight.DECISIVE, 12.0, "reset", _TICKS),
     _Condition("signals_gone", "signals_gone", Weight.STATISTICAL, _FAMILY_SCORE, "", _TICKS),
     # `frozen` has counted ten ticks already. Alone it is the collector's (4.2, S).
