@@ -4,6 +4,7 @@ import pytest
 from accelwatch.detection.channels.hard import Hard
 from accelwatch.detection.evidence import Evidence, Subject, Weight
 from accelwatch.detection.frame import DeviceState
+from accelwatch.detection.signals.signal import ANY
 from accelwatch.schema.metrics import Series
 from support.detection.ticks import LOAD, TABLE, Ticks, only, row
 
@@ -96,6 +97,21 @@ def test_a_link_below_its_own_best_under_load() -> None:
     assert (found.cause, found.rows.tolist()) == ("pcie_width", [4])
 
 
+@pytest.mark.parametrize(
+    ("series", "full", "less", "samples"),
+    [(WIDTH, 16.0, 8.0, 2), (("pcie_link_generation", "current"), 5.0, 4.0, 3)],
+)
+def test_lanes_need_two_samples_and_a_speed_that_follows_load_three(
+    series: Series, full: float, less: float, samples: int
+) -> None:
+    ticks = Ticks()
+    hard = started(ticks)
+    found: list[list[Evidence]] = [
+        hard.evidence(ticks.after({series: row(16, full, r4=less), LOAD: 0.9})) for _ in range(4)
+    ]
+    assert [bool(each) for each in found] == [False] * (samples - 1) + [True] * (5 - samples)
+
+
 def test_a_link_below_what_its_model_has_under_load() -> None:
     ticks = Ticks()
     hard = started(ticks)
@@ -176,9 +192,8 @@ def test_a_port_below_what_it_has_had(series: Series, usual: float, now: float, 
     ticks = Ticks()
     hard = started(ticks)
     assert hard.evidence(ticks.after(node={series: usual})) == []
-    # A flap of a sample or two is a matter of counters.
-    for _ in range(2):
-        assert hard.evidence(ticks.after(node={series: row(4, usual, r2=now)})) == []
+    # A flap of a sample is a matter of counters.
+    assert hard.evidence(ticks.after(node={series: row(4, usual, r2=now)})) == []
     found = only(hard.evidence(ticks.after(node={series: row(4, usual, r2=now)})))
     assert (found.cause, found.subject, found.family) == (cause, Subject.NODE, "fabric")
     assert (found.weight, found.advice) == (Weight.DECISIVE, "exclude")
@@ -220,7 +235,52 @@ def test_a_port_that_flaps_is_not_lost() -> None:
     ticks = Ticks()
     hard = started(ticks)
     for number in range(30):
-        assert hard.evidence(ticks.after(node={UP: row(4, 1.0, r2=float(number % 3 == 0))})) == []
+        assert hard.evidence(ticks.after(node={UP: row(4, 1.0, r2=float(number % 2))})) == []
+
+
+DOWNED: Series = ("host_rdma_errors_total", ANY, ANY, "link_downed")
+
+
+def downs(ticks: Ticks, hard: Hard, *after_s: float) -> list[Evidence]:
+    """Evidence after the port of node 2 went down, each time so many seconds after the tick before."""
+    found: list[Evidence] = []
+    for seconds in after_s:
+        ticks.now += seconds - ticks.step_s
+        found = hard.evidence(ticks.after(node_increase={DOWNED: row(4, 0, r2=2)}))
+    return found
+
+
+def test_a_port_that_goes_down_for_the_third_time_in_twelve_hours_flaps() -> None:
+    ticks = Ticks()
+    hard = started(ticks)
+    assert downs(ticks, hard, 30.0, 6 * 3600.0) == []
+    found = only(downs(ticks, hard, 6 * 3600.0))
+    assert (found.cause, found.subject, found.family) == (
+        "rdma_port_flaps",
+        Subject.NODE,
+        "fabric",
+    )
+    assert (found.rows.tolist(), found.weight) == ([2], Weight.DECISIVE)
+    quiet = {DOWNED: 0.0}
+    for _ in range(20):
+        assert only(hard.evidence(ticks.after(node_increase=quiet))).rows.tolist() == [2]
+    assert hard.evidence(ticks.after(node_increase=quiet)) == []
+
+
+def test_a_port_that_goes_down_now_and_then_does_not_flap() -> None:
+    ticks = Ticks()
+    hard = started(ticks)
+    assert downs(ticks, hard, *[6 * 3600.0 + 1.0] * 8) == []
+
+
+def test_what_a_port_did_while_its_node_is_worked_at_does_not_count() -> None:
+    ticks = Ticks()
+    hard = started(ticks)
+    ticks.maintenance = {2}
+    assert downs(ticks, hard, *[30.0] * 5) == []
+    ticks.maintenance = set()
+    assert downs(ticks, hard, 30.0, 30.0) == []
+    assert only(downs(ticks, hard, 30.0)).cause == "rdma_port_flaps"
 
 
 def test_a_link_below_the_others_of_a_node_on_narrow_risers() -> None:

@@ -18,6 +18,7 @@ from accelwatch.detection.channels.components.table import Table, values_at
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
 from accelwatch.detection.frame import DeviceState
 from accelwatch.detection.signals.layout import DEVICE_LAYOUT
+from accelwatch.detection.signals.signal import ANY
 from accelwatch.detection.tick import Tick
 from accelwatch.schema.metrics import Series
 
@@ -27,14 +28,18 @@ class Test(Enum):
 
     # The counter has grown.
     GREW = auto()
+    # It has grown for the third time in twelve hours, each at another tick.
+    GREW_AGAIN = auto()
     # The flag is on.
     ON = auto()
     # Below the greatest that it itself or most of its model's devices have had, under load.
     BELOW_BEST = auto()
+    # Below the greatest that it itself has had.
+    BELOW_OWN = auto()
 
 
 class Rule(NamedTuple):
-    """A row of the table below. `lasting_s` is how long the reading must have been so."""
+    """A row of a table below. `lasting_s` is how long the reading must have been so."""
 
     cause: str
     series: Series
@@ -45,6 +50,8 @@ class Rule(NamedTuple):
     subject: Subject = Subject.DEVICE
 
 
+# Two samples of 30 s: one alone may have been taken while a link was trained again.
+_TWO_SAMPLES_S = 30.0
 # detection.md 4.2, H; advice by 6.3, step 2.
 RULES = (
     # Rows remapped for an uncorrectable error: hours to days to the next one (2).
@@ -52,11 +59,16 @@ RULES = (
     # No spare rows: the vendor's rule for return.
     Rule("remap_failure", ("memory_repair_failed",), Test.ON, "ecc", "replace"),
     Rule("uncorrected_ecc", ("ecc_errors_total", "uncorrected"), Test.GREW, "ecc", "reset"),
-    # Trained down: a reset trains the link again. 60 s are two ticks of 30 s: speed follows load with
-    # a delay, and a sample may be older than that.
+    # Trained down: a reset trains the link again. No load changes the number of lanes.
     Rule(
-        "pcie_width", ("pcie_link_width_lanes", "current"), Test.BELOW_BEST, "pcie", "reset", 60.0
+        "pcie_width",
+        ("pcie_link_width_lanes", "current"),
+        Test.BELOW_BEST,
+        "pcie",
+        "reset",
+        _TWO_SAMPLES_S,
     ),
+    # Speed follows load with a delay, and a sample may be older than that: a third sample.
     Rule("pcie_speed", ("pcie_link_generation", "current"), Test.BELOW_BEST, "pcie", "reset", 60.0),
     # Slowdowns by hardware, more than 2 min (4.2, H): shorter ones come with a change of load.
     Rule(
@@ -70,18 +82,39 @@ RULES = (
     Rule("power_brake", ("throttle_active", "power_brake"), Test.ON, "power", "exclude", 120.0),
 )
 # The same of ports of the host. They rest at full rate, so that no load is needed, and other nodes may
-# have other adapters, so that only the own best counts. 60 s as above: a flap is of counters.
-PORT_RULES = tuple(
-    Rule(cause, (series,), Test.BELOW_BEST, "fabric", "exclude", 60.0, Subject.NODE)
-    for cause, series in (
-        ("rdma_port_down", "host_rdma_port_up"),
-        ("rdma_port_rate", "host_rdma_port_rate_bytes_per_second"),
-    )
+# have other adapters, so that only the own best counts.
+PORT_RULES = (
+    *(
+        Rule(
+            cause,
+            (series,),
+            Test.BELOW_OWN,
+            "fabric",
+            "exclude",
+            _TWO_SAMPLES_S,
+            Subject.NODE,
+        )
+        for cause, series in (
+            ("rdma_port_down", "host_rdma_port_up"),
+            ("rdma_port_rate", "host_rdma_port_rate_bytes_per_second"),
+        )
+    ),
+    # A flap may be over before the next sample, and is counted.
+    Rule(
+        "rdma_port_flaps",
+        ("host_rdma_errors_total", ANY, ANY, "link_downed"),
+        Test.GREW_AGAIN,
+        "fabric",
+        "exclude",
+        subject=Subject.NODE,
+    ),
 )
 # A device that driver, bus or inventory say has gone comes back by a reboot, if at all (6.3).
 _LOST = Rule("device_lost", (), Test.ON, "pcie", "reboot")
 # A step of a counter is seen once. It stands for ten minutes, in which what follows from it is seen.
 _STANDS_S = 600.0
+# gpud: a port that goes down for the third time in twelve hours flaps.
+_TIMES, _WITHIN_S = 3, 12 * 3600.0
 # Under load: links rest at a lower speed when idle, and utilization is 0.99 in training (5.2).
 _LOADED = 0.5
 # A best of peers is one that most devices of the model have.
@@ -92,11 +125,11 @@ class Hard(ChannelState):
     """Channel H. Decisive. Devices, and ports of their nodes."""
 
     def __init__(self, table: Table) -> None:
-        shape = (len(RULES),)
         of_ports = (len(PORT_RULES),)
         super().__init__(
-            Memory({"since": shape, "lost": ()}),
-            Memory({"since": of_ports, "best": of_ports}),
+            Memory({"since": (len(RULES),), "lost": ()}),
+            # `grew` has when counters last grew, Unix seconds, the oldest first.
+            Memory({"since": of_ports, "best": of_ports, "grew": (_TIMES, *of_ports)}),
         )
         self._positions = [table.devices.position(*rule.series) for rule in RULES]
         self._best_at = {
@@ -108,27 +141,22 @@ class Hard(ChannelState):
     def evidence(self, tick: Tick) -> list[Evidence]:
         """Rules that hold, each for itself."""
         now = tick.frame.now
-        evaluated, alike = evaluated_devices(tick), alike_of(tick.frame)
-        kept = self.devices.floats
         results: list[Evidence] = []
+        evaluated, alike = evaluated_devices(tick), alike_of(tick.frame)
+        # Nothing that began in maintenance is held against a device later.
+        since = self.devices.floats["since"]
+        since[:, ~evaluated] = np.nan
         for at, (rule, position) in enumerate(zip(RULES, self._positions, strict=True)):
-            since = kept["since"][at]
             if rule.test is Test.GREW:
                 grew = evaluated & (values_at(tick.device_increase, position) > 0)
-                since = np.where(grew, now, np.where(now - since <= _STANDS_S, since, np.nan))
+                present = _stands(since[at], grew, now)
             else:
                 active, finite = self._matches(rule, position, tick, alike)
-                # A sample that is missing neither begins nor ends what lasts.
-                since = np.where(finite, active_since(since, active, now), since)
-            # Nothing that began in maintenance is held against a device later.
-            since = np.where(evaluated, since, np.nan)
-            kept["since"][at] = since
-            present = ~np.isnan(since) & (now - since >= rule.lasting_s)
-            if rule.test is not Test.GREW:
-                present &= finite
-            results += _evidence(rule, present, since, now, position)
+                present = _lasts(rule, since[at], (active & evaluated, finite), now)
+            results += _evidence(rule, present, since[at], now, position)
         results += self._of_ports(tick)
         lost = evaluated & (tick.frame.device_state == DeviceState.LOST)
+        kept = self.devices.floats
         kept["lost"] = active_since(kept["lost"], lost, now)
         # Two ticks, as all of structure (4.2, S): a driver that is loaded again lists none for a sample.
         return results + _evidence(_LOST, lost & (now > kept["lost"]), kept["lost"], now, -1)
@@ -136,15 +164,19 @@ class Hard(ChannelState):
     def _of_ports(self, tick: Tick) -> list[Evidence]:
         now, evaluated = tick.frame.now, evaluated_nodes(tick)
         kept = self.nodes.floats
+        kept["since"][:, ~evaluated] = np.nan
         results: list[Evidence] = []
         for at, (rule, position) in enumerate(zip(PORT_RULES, self._ports, strict=True)):
-            value = values_at(tick.nodes.value, position)
-            finite = ~np.isnan(value)
-            kept["best"][at] = np.fmax(kept["best"][at], value)
-            below = value < kept["best"][at]
-            since = np.where(finite, active_since(kept["since"][at], below, now), kept["since"][at])
-            kept["since"][at] = since = np.where(evaluated, since, np.nan)
-            present = below & ~np.isnan(since) & (now - since >= rule.lasting_s)
+            since, times = kept["since"][at], kept["grew"][:, at]
+            if rule.test is Test.GREW_AGAIN:
+                grew = evaluated & (values_at(tick.node_increase, position) > 0)
+                times[:, grew] = [*times[1:, grew], np.full(grew.sum(), now)]
+                present = _stands(since, grew & (now - times[0] <= _WITHIN_S), now)
+            else:
+                value = values_at(tick.nodes.value, position)
+                kept["best"][at] = np.fmax(kept["best"][at], value)
+                below = evaluated & (value < kept["best"][at])
+                present = _lasts(rule, since, (below, ~np.isnan(value)), now)
             results += _evidence(rule, present, since, now, position)
         return results
 
@@ -160,6 +192,23 @@ class Hard(ChannelState):
         most = attainable(own, most, alike)
         finite = ~np.isnan(value) & loaded
         return finite & (value < np.fmax(own, most)), finite
+
+
+def _stands(since: Floats, steps: Bools, now: float) -> Bools:
+    """bool[R]: what is seen once, now or a while ago. Writes `since`, float64[R]."""
+    since[:] = np.where(steps, now, np.where(now - since <= _STANDS_S, since, np.nan))
+    return ~np.isnan(since)
+
+
+def _lasts(rule: Rule, since: Floats, read: tuple[Bools, Bools], now: float) -> Bools:
+    """bool[R]: what holds now and has held for long enough. Writes `since`, float64[R].
+
+    `read` is whether it holds, and whether that is known: a sample that is missing neither begins nor
+    ends what lasts.
+    """
+    active, finite = read
+    since[:] = np.where(finite, active_since(since, active, now), since)
+    return np.asarray(finite & (now - since >= rule.lasting_s))
 
 
 def _of_model(value: Floats, model: Indices) -> Floats:

@@ -139,6 +139,7 @@ CAUSES: Mapping[str, str] = {
     "pcie_speed": "has a PCIe link below its speed",
     "pcie_width": "has a PCIe link below its width",
     "rdma_port_down": "has lost RDMA ports",
+    "rdma_port_flaps": "has an RDMA port that goes down again and again",
     "rdma_port_rate": "has an RDMA link below its speed",
     "power_brake": "is held back by the power brake",
     "remap_failure": "has failed to replace a row of its memory",

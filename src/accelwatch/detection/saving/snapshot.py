@@ -21,7 +21,7 @@ import numpy as np
 from accelwatch.detection.baselines.state_arrays import Array
 from accelwatch.detection.signals.signal import SignalRow
 
-VERSION = 6
+VERSION = 7
 # 4,000 nodes at 64 KiB a node, twice.
 MOST_BYTES = 512 * 2**20
 _MOST_ARRAYS = 4096
