@@ -61,7 +61,7 @@ class HubSite:
         file = folder / "rules.yaml"
         text = RULES.replace("MODE", mode).replace("PROFILES", profiles).replace("FOR", for_)
         file.write_text(text, encoding="utf-8")
-        self.rule_settings = RuleSettings(files=(str(file),), interval_s=0.25)
+        self.rule_settings = RuleSettings(files=(str(file),))
         self.settings = RemedySettings(
             ceiling="resume",
             actions=(ActionSettings(type="fake"),),
