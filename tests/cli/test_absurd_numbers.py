@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from support.machines.nvml_stand_ins import NvmlScenario
-from support.processes.installed_command import PATIENT, accelwatch
+from support.processes.installed_command import PATIENT
+from support.processes.warm_command import accelwatch
 
 ABSURD = {
     "power_usage_mw": 4294967295,

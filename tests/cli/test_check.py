@@ -24,7 +24,7 @@ from accelwatch.cli.options import made
 from accelwatch.schema.event import Category, ErrorEvent
 from support.machines import composed as machines
 from support.machines.nvml_stand_ins import NvmlScenario
-from support.processes.installed_command import accelwatch
+from support.processes.warm_command import accelwatch
 from support.servers.agent_processes import AgentProcess
 
 RULES = """\

@@ -12,7 +12,8 @@ from accelwatch.cli.node.doctor import _headline, _report
 from accelwatch.node.diagnosis import Probed, Verdict, diagnose, probe_all
 from accelwatch.schema.snapshot import BackendState, BackendStatus, Snapshot
 from support.machines.nvml_stand_ins import NvmlScenario
-from support.processes.installed_command import PATIENT, accelwatch
+from support.processes.installed_command import PATIENT
+from support.processes.warm_command import accelwatch
 
 
 def test_a_healthy_node_is_fine(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from support.machines.nvml_stand_ins import NvmlScenario
-from support.processes.installed_command import PATIENT, accelwatch
+from support.processes.installed_command import PATIENT
+from support.processes.warm_command import accelwatch
 
 UUID = "GPU-5ca1ab1e-0001-4000-8000-00000000dddd"
 MESSAGE = f"duplicate uuid {UUID}: 3 devices report it"

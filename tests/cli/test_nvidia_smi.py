@@ -20,7 +20,8 @@ from accelwatch_nvidia_smi import (
 from support.machines.composed import GIB, NOW, device, mig_view, snapshot, view
 from support.machines.nvml_stand_ins import NvmlScenario
 from support.machines.samples import sample
-from support.processes.installed_command import PATIENT, accelwatch
+from support.processes.installed_command import PATIENT
+from support.processes.warm_command import accelwatch
 
 MIG_CAPTURE = "nvidia/captures/linux-x86_64__nvidia-h100-mig__590.48.01.txt"
 DEFAULT = "timestamp,gpu_name,gpu_bus_id,gpu_serial,gpu_uuid,pid,process_name,used_gpu_memory"

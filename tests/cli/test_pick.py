@@ -24,7 +24,8 @@ from accelwatch.schema.values.free_memory import free_memory
 from support.machines.composed import GIB, device, lost_view, mig_view, view
 from support.machines.nvml_stand_ins import NvmlScenario
 from support.machines.packed_trees import FakeTree
-from support.processes.installed_command import PATIENT, accelwatch
+from support.processes.installed_command import PATIENT
+from support.processes.warm_command import accelwatch
 
 
 def pick(views: Sequence[DeviceView], criteria: Criteria) -> Pick:

@@ -30,7 +30,8 @@ from support.machines import smi_pages
 from support.machines.composed import GIB, device, lost_view, mig_view, snapshot, view
 from support.machines.nvml_stand_ins import NvmlScenario
 from support.machines.samples import sample
-from support.processes.installed_command import PATIENT, accelwatch
+from support.processes.installed_command import PATIENT
+from support.processes.warm_command import accelwatch
 
 CAPTURES = [
     f"nvidia/captures/{name}.txt"

@@ -10,7 +10,7 @@ import pytest
 
 from support.machines.nvidia_bus import lay_out_gpu
 from support.machines.packed_trees import FakeTree
-from support.processes.installed_command import accelwatch
+from support.processes.warm_command import accelwatch
 
 NO_LIBRARY = (
     "NVIDIA-SMI couldn't find libnvidia-ml.so library in your system. Please make sure that the NVIDIA"
