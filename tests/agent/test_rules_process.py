@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.machines.nvml_stand_ins import NvmlScenario
-from support.processes.installed_command import accelwatch
+from support.processes.warm_command import accelwatch
 from support.servers.agent_processes import AgentProcess
 
 RULES = """\

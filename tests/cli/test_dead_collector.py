@@ -3,8 +3,11 @@
 import asyncio
 import json
 import os
+import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -26,32 +29,52 @@ DEADLINE_S = 10.0
 DEADLINE = ("--timeout", "10s")
 
 
-@pytest.fixture
-def dying(tmp_path: Path) -> dict[str, str]:
+class Ended(NamedTuple):
+    """Two commands that have ended, and the recording of the second."""
+
+    watch: "subprocess.CompletedProcess[str]"
+    record: "subprocess.CompletedProcess[str]"
+    path: Path
+
+
+@pytest.fixture(scope="module")
+def dying(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Variables of a machine on which no collector gets beyond the start of its interpreter."""
-    (tmp_path / "sitecustomize.py").write_text(DIES)
-    path = os.pathsep.join(filter(None, (str(tmp_path), os.environ.get("PYTHONPATH"))))
+    folder = tmp_path_factory.mktemp("dying")
+    (folder / "sitecustomize.py").write_text(DIES)
+    path = os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
     return {"PYTHONPATH": path}
 
 
-def test_a_watch_fails_and_says_why(dying: dict[str, str]) -> None:
-    ended = command("--watch", "250ms", "-n", "2", *DEADLINE, *WORDS, environ=dying)
-    assert ended.returncode == 1
-    assert ended.stderr.splitlines().count(MESSAGE) == 1
-    assert "no device could be read (nvidia)" in ended.stdout
-    assert "no accelerator found" not in ended.stdout
+@pytest.fixture(scope="module")
+def ended(dying: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Ended:
+    """A watch and a recorder on that machine, at once: each waits until its deadline."""
+    path = tmp_path_factory.mktemp("recorder") / "r.ndjson"
+    words = (
+        ("--watch", "250ms", "-n", "2"),
+        ("record", "-o", str(path), "-n", "1", "--interval", "250ms"),
+    )
+    with ThreadPoolExecutor() as pool:
+        watch, record = pool.map(lambda one: command(*one, *DEADLINE, *WORDS, environ=dying), words)
+    return Ended(watch, record, path)
 
 
-def test_a_recorder_fails_and_says_why(dying: dict[str, str], tmp_path: Path) -> None:
-    path = tmp_path / "r.ndjson"
-    words = ("record", "-o", str(path), "-n", "1", "--interval", "250ms", *DEADLINE, *WORDS)
-    ended = command(*words, environ=dying)
-    assert ended.returncode == 1
-    assert ended.stderr.splitlines()[-2:] == [
+def test_a_watch_fails_and_says_why(ended: Ended) -> None:
+    watch = ended.watch
+    assert watch.returncode == 1
+    assert watch.stderr.splitlines().count(MESSAGE) == 1
+    assert "no device could be read (nvidia)" in watch.stdout
+    assert "no accelerator found" not in watch.stdout
+
+
+def test_a_recorder_fails_and_says_why(ended: Ended) -> None:
+    record = ended.record
+    assert record.returncode == 1
+    assert record.stderr.splitlines()[-2:] == [
         "accelwatch: neither a device nor the host could be read",
         MESSAGE,
     ]
-    with Recording.open(path) as recording:
+    with Recording.open(ended.path) as recording:
         assert [one.state for one in recording.at(0).backends] == [BackendState.FAILED]
 
 
@@ -85,5 +108,8 @@ def test_programs_are_reported_as_well(
         return first_of(iter([one async for one in ticks]))
 
     blocking = accelwatch.watch(0.25, count=1, backends=["nvidia"], timeout_s=DEADLINE_S)
-    for shot in (first_of(blocking), asyncio.run(awaited())):
+    with ThreadPoolExecutor() as pool:
+        other = pool.submit(asyncio.run, awaited())
+        shots = (first_of(blocking), other.result())
+    for shot in shots:
         assert [(one.name, one.state) for one in shot.backends] == [("nvidia", BackendState.FAILED)]

@@ -7,8 +7,8 @@ import pytest
 
 from accelwatch.cli.node.snapshot_command import snapshot_command
 from accelwatch.cli.startup.app import build
-from support.processes import warm_command
-from support.processes.installed_command import PATIENT, accelwatch
+from support.processes.installed_command import PATIENT
+from support.processes.warm_command import accelwatch
 
 COMMANDS = [name for name in build().commands if name != "snapshot"]
 
@@ -31,7 +31,7 @@ def test_a_flag_before_snapshot_counts(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_no_other_command_throws_one_away(command: str) -> None:
-    run = warm_command.accelwatch("--visible", command)
+    run = accelwatch("--visible", command)
     assert (run.returncode, run.stdout) == (2, "")
     assert run.stderr == (
         f"accelwatch: --visible stands before '{command}', where it is not read; "

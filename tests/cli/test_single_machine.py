@@ -19,7 +19,8 @@ from accelwatch.cli.startup.dashboard_command import dashboard_command
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui.app import Dashboard
 from support.machines.packed_trees import FakeTree
-from support.processes.installed_command import PATIENT, accelwatch
+from support.processes.installed_command import PATIENT
+from support.processes.warm_command import accelwatch
 
 NAMES = ["amd0", "amd1", *(f"amd1/xcp{part}" for part in range(8))]
 Machine = tuple[str, ...]

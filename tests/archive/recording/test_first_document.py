@@ -13,7 +13,7 @@ from accelwatch.schema.reading import Process
 from accelwatch.schema.snapshot import Snapshot
 from archive.recording.shots import shot, write
 from support.machines import composed as machines
-from support.processes.installed_command import accelwatch
+from support.processes.warm_command import accelwatch
 
 # `machines.NOW`, in which no test runs.
 THEN = "2027-01-15T08:00:00.000Z"

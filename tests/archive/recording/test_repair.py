@@ -16,7 +16,7 @@ from accelwatch.archive.recording.window import Window
 from accelwatch.base.errors import AccelwatchError, UsageError, WireError
 from accelwatch.schema.json.wire import encode
 from archive.recording.shots import notes, numbers, shot, write
-from support.processes.installed_command import accelwatch
+from support.processes.warm_command import accelwatch
 
 ZSTD = b"\x28\xb5\x2f\xfd"
 

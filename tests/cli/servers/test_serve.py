@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from accelwatch.cli.servers.serve_visits import COLUMNS, ROWS, own_page, within
-from support.processes.installed_command import accelwatch
+from support.processes.warm_command import accelwatch
 from support.servers.headless_browser import Page, browser, chromium
 from support.servers.ports import free_port
 
