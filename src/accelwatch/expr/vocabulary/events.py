@@ -111,7 +111,7 @@ _KINDS = (
     ),
     EventKind(
         name="npu",
-        codes=("neuron", "habanalabs", "tenstorrent", "amdxdna"),
+        codes=("neuron", "habanalabs", "tenstorrent", "amdxdna", "intel_vpu", "qaic"),
         of_devices=True,
         help="messages of NPU drivers",
     ),
