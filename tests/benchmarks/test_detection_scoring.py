@@ -181,7 +181,7 @@ def test_the_right_node_is_that_of_the_first_alert_about_it() -> None:
         ({"node": "n2"}, [{"node": "n2", "onset": _ONSET - 99.0, "end": _ONSET}], False),
     ],
 )
-def test_what_is_said_of_another_fault_is_not_about_this_one(
+def test_what_is_reported_of_another_fault_is_not_about_this_one(
     line: dict[str, Any], others: list[dict[str, Any]], right: bool
 ) -> None:
     fault = _fault(job="7")
@@ -237,7 +237,7 @@ def test_an_alert_on_a_node_with_a_fault_is_not_false() -> None:
     assert _false(_line(30, node="n2"), faults=[_fault(job="7")]) == 1
 
 
-def test_an_episode_that_began_before_and_reaches_into_a_fault_is_not_false() -> None:
+def test_an_episode_that_started_before_and_reaches_into_a_fault_is_not_false() -> None:
     assert _false(_line(-60), _line(60), faults=[_fault()]) == 0
 
 

@@ -92,7 +92,7 @@ def test_without_peers_it_is_compared_with_itself() -> None:
     assert text == "n047 draws 9 % less power at equal load than usual, since 03:12 UTC."
 
 
-def test_what_is_many_times_more_is_told_by_both_numbers() -> None:
+def test_what_is_many_times_more_is_explained_by_both_numbers() -> None:
     made = tick(3, ONSET)
     made.nodes.value[0, 0], made.nodes.median[0, 0] = 80_000.0, 300_000.0
     host = piece(0, family="host", subject=Subject.NODE)

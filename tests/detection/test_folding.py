@@ -23,7 +23,7 @@ def signal(*series: str, fold: Fold | None = None) -> SignalRow:
     return SignalRow(series, "fabric", fold=fold)
 
 
-def test_a_series_with_all_its_labels_is_asked_for_whether_it_is_known_or_not() -> None:
+def test_a_series_with_all_its_labels_is_requested_whether_it_is_known_or_not() -> None:
     assert sources_of(signal("power_watts"), KNOWN) == (("power_watts",),)
 
 
@@ -95,7 +95,7 @@ def test_a_gauge_that_comes_later_is_part_of_the_sum() -> None:
     assert folded(made, [1.0], [1.0]) == [2.0]
 
 
-def test_a_row_that_is_given_to_another_begins_with_all_of_its_counters() -> None:
+def test_a_row_that_is_given_to_another_starts_with_all_of_its_counters() -> None:
     made = counter()
     folded(made, [10.0])
     made.extend([("x", "a"), ("x", "b")])

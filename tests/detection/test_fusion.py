@@ -169,7 +169,7 @@ def test_an_alert_ends_after_five_minutes_below_half() -> None:
     assert run(state, [30, 300, 600, 900], says(0, 4.0)) == [ALERTED] * 4
 
 
-def test_calm_begins_anew_after_every_relapse() -> None:
+def test_calm_starts_anew_after_every_relapse() -> None:
     state, _ = fuse(fresh(START), tick(1), [says(0, 8.0)])
     state, _ = fuse(state, tick(1, START + 30), [])
     state, _ = fuse(state, tick(1, START + 300), [says(0, 5.0)])
@@ -248,7 +248,7 @@ def test_what_many_suffered_in_was_no_false_alarm(grouped: list[bool], raised: f
     assert state.budget.factor[position_of("power")] == pytest.approx(raised, abs=1e-3)
 
 
-def test_what_is_said_of_a_device_ends_when_it_is_in_others_hands() -> None:
+def test_what_is_reported_of_a_device_ends_when_it_is_in_others_hands() -> None:
     state, _ = fuse(fresh(START), tick(1), [says(0, 8.0)])
     after = tick(1, START + 30)
     away = after.frame.device_state.copy()

@@ -60,7 +60,7 @@ def test_a_device_that_is_decisive_is_named_although_its_node_suffers() -> None:
     assert (found.scope, found.device) == (Scope.DEVICE, "nvidia:GPU-2")
 
 
-def test_a_finding_that_says_the_same_is_not_told_again() -> None:
+def test_a_finding_that_says_the_same_is_not_reported_again() -> None:
     detector = Detector()
     detector.at(0, LOST)
 

@@ -31,7 +31,7 @@ def _heat(fleet: Cluster, tick: int, degrees_a_minute: float, nodes: range = _RO
     fleet.hotter[rows] = degrees_a_minute * tick / 2
 
 
-def test_nothing_is_known_of_who_has_only_begun() -> None:
+def test_nothing_is_known_of_who_has_only_started() -> None:
     state, fleet = DetectorState(), Cluster(8)
     assert np.isnan(_warmed(state, fleet, _SETTLED - 4)).all()
     assert np.isfinite(_warmed(state, fleet)).all()

@@ -243,7 +243,7 @@ def test_a_class_is_named_for_what_it_holds() -> None:
 
 
 @pytest.mark.parametrize("folder", ["tests", "benchmarks"])
-def test_tests_use_them_too_where_they_have_begun_to(folder: str) -> None:
+def test_tests_use_them_too_where_they_have_started_to(folder: str) -> None:
     modules = sorted((ROOT / folder).rglob("*.py"))
     assert modules
     assert [complaint for path in modules for complaint in complaints(path, OF_TESTS)] == []

@@ -17,7 +17,7 @@ from accelwatch_lab.cluster.scheduler import SchedulerKind
 from accelwatch_lab.cluster.slurm import scheduler as slurm_scheduler
 
 
-def test_where_a_slurm_that_was_asked_for_is_missing_it_is_said_what_to_install(
+def test_where_a_requested_slurm_is_missing_the_message_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(slurm_scheduler, "missing", lambda: ["slurmctld", "slurmd"])
@@ -26,7 +26,7 @@ def test_where_a_slurm_that_was_asked_for_is_missing_it_is_said_what_to_install(
         invoke(words)
 
 
-def test_the_scheduler_is_the_one_asked_for_then_the_folder_s_then_what_is_installed(
+def test_the_scheduler_is_the_one_requested_then_the_folder_s_then_what_is_installed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lab_module, "missing", list)
@@ -38,7 +38,7 @@ def test_the_scheduler_is_the_one_asked_for_then_the_folder_s_then_what_is_insta
     assert Lab(tmp_path).kind is SchedulerKind.SLURM
 
 
-def test_a_lab_that_runs_with_another_scheduler_is_not_taken_for_the_one_asked_for(
+def test_a_lab_that_runs_with_another_scheduler_is_not_taken_for_the_one_requested(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = '{"hub": "h", "simulator": "s", "alerts": "a", "scheduler": "stand-in"}'
@@ -99,7 +99,7 @@ def test_the_exit_code_says_whether_it_ended_as_it_should(
     assert json.loads(capfdbinary.readouterr().out)["ended_well"] is not bool(missing)
 
 
-def test_a_lab_that_runs_is_not_begun_twice(
+def test_a_lab_that_runs_is_not_started_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lab_module, "missing", list)

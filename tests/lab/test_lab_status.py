@@ -72,6 +72,6 @@ def test_nothing_is_seen_without_what_it_follows_from(
     assert seen == list(_CHAIN[: len(seen)])
 
 
-def test_what_one_look_shows_at_once_is_told_in_the_order_in_which_it_happened() -> None:
+def test_what_one_look_shows_at_once_is_reported_in_the_order_in_which_it_happened() -> None:
     told = [what for what in SCENARIOS["hung-node"].phases[0].expected if what in _CHAIN]
     assert told == list(_CHAIN)

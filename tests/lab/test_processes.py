@@ -114,7 +114,7 @@ def _first_empty(look: Callable[..., Iterator[int]]) -> Callable[..., Iterator[i
     return lambda folder, also: iter(()) if next(looks) == 0 else look(folder, also)
 
 
-def test_what_is_begun_shows_its_mark_at_once(
+def test_what_is_started_shows_its_mark_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`begin` returns when /proc shows the environment, which is empty until exec is done."""
@@ -156,6 +156,6 @@ def test_a_file_that_is_damaged_hides_nothing(tmp_path: Path) -> None:
     assert processes.stop() == 1
 
 
-def test_what_cannot_be_run_is_said(tmp_path: Path) -> None:
+def test_what_cannot_be_run_is_reported(tmp_path: Path) -> None:
     with pytest.raises(AccelwatchError, match=r"/nowhere/daemon cannot be run: No such file"):
         Processes(tmp_path).start("daemon", ["/nowhere/daemon"])

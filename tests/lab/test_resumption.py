@@ -20,7 +20,7 @@ def write_step(folder: Path, time: float, restart: int) -> None:
         file.write(msgspec.json.encode(line) + b"\n")
 
 
-def test_a_job_that_begins_again_later_is_waited_for(tmp_path: Path) -> None:
+def test_a_job_that_restarts_later_is_waited_for(tmp_path: Path) -> None:
     write_step(tmp_path, 10.0, 0)
     assert wait_until_resumed(tmp_path, "1", FAULT_AT, 0.0) is None
     later = threading.Timer(0.2, write_step, (tmp_path, 22.0, 1))

@@ -21,7 +21,7 @@ def test_a_job_went_on_with_its_first_step_after_a_pause() -> None:
     assert resumed_at([*before, line(15.0, 4), line(15.2, 5)], fault_at=10.1) == 15.0
 
 
-def test_a_job_that_was_begun_again_went_on_however_short_the_pause() -> None:
+def test_a_job_that_was_restarted_went_on_however_short_the_pause() -> None:
     lines = [line(10.0, 8), line(10.5, 8, 1, "begun"), line(10.7, 9, 1)]
     assert resumed_at(lines, fault_at=10.1) == 10.7
 

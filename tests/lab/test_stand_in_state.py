@@ -84,7 +84,7 @@ def moved(cluster: Cluster, restarts: int = 0, run_on: tuple[str, ...] = ("n2", 
     return cluster.act("move_job", jobs=asked, bad_nodes=("n1",), run_on=run_on)
 
 
-def test_a_job_moves_to_where_it_is_told_with_the_spare(cluster: Cluster) -> None:
+def test_a_job_moves_to_the_requested_nodes_with_the_spare(cluster: Cluster) -> None:
     assert cluster.act("quarantine") == "ok"
     assert cluster.act("draw_spare", spare="n4") == "ok"
     assert moved(cluster) == "ok"
@@ -112,7 +112,7 @@ def test_a_job_waits_until_there_are_nodes_enough(cluster: Cluster) -> None:
     assert cluster.job() == ("running", ("n1", "n2"), 1)
 
 
-def test_no_copy_begins_while_the_old_one_may_run(cluster: Cluster) -> None:
+def test_no_copy_starts_while_the_old_one_may_run(cluster: Cluster) -> None:
     cluster.act("quarantine")
     cluster.silent.add("n1")
     moved(cluster)
@@ -143,7 +143,7 @@ def test_a_report_from_before_the_orders_proves_nothing(cluster: Cluster) -> Non
     assert cluster.job()[0] == "ending"
 
 
-def test_nothing_begins_on_a_node_without_power(cluster: Cluster) -> None:
+def test_nothing_starts_on_a_node_without_power(cluster: Cluster) -> None:
     cluster.act("quarantine")
     cluster.act("fence")
     cluster.round()
@@ -191,7 +191,7 @@ def test_an_operation_is_done_once(cluster: Cluster) -> None:
     assert cluster.job() == ("running", ("n2", "n3"), 1)
 
 
-def test_a_job_that_has_begun_again_meanwhile_is_left_alone(cluster: Cluster) -> None:
+def test_a_job_that_has_restarted_meanwhile_is_left_alone(cluster: Cluster) -> None:
     moved(cluster)
     cluster.round(4)
     assert moved(cluster, restarts=0) == "refused"

@@ -162,7 +162,7 @@ def test_a_person_takes_it_out_all_the_same() -> None:
 
 
 @pytest.mark.parametrize("ours", [False, True], ids=["their own reason", "behind our reason"])
-def test_one_who_takes_it_over_in_the_moment_of_our_drain_is_told(ours: bool) -> None:
+def test_one_who_takes_it_over_during_our_drain_is_reported(ours: bool) -> None:
     ground = Ground()
     ground.fault("n03", policy=ONLY_QUARANTINE)
     node, mark = ground.nodes["n03"], ground.flying["n03"].mark

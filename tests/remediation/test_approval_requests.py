@@ -41,7 +41,7 @@ def test_what_nobody_approves_in_time_is_only_observed_and_rings_if_it_is_critic
 
 
 @pytest.mark.parametrize(("later_s", "times"), [(0.0, 1), (1.0, 2)])
-def test_only_newer_evidence_has_a_person_asked_again(later_s: float, times: int) -> None:
+def test_only_newer_evidence_requests_approval_again(later_s: float, times: int) -> None:
     ground = Ground()
     case = ground.fault(NODE, policy=ASKS)
     ground.wait(SETTINGS.approval_s + 60)
@@ -61,7 +61,7 @@ def test_a_late_yes_to_the_same_plan_counts() -> None:
     assert ground.kinds(NODE) == [IntentKind.QUARANTINE]
 
 
-def test_what_was_approved_and_has_to_wait_is_not_asked_about_again() -> None:
+def test_what_was_approved_and_has_to_wait_needs_no_second_approval() -> None:
     ground = Ground()
     ground.fault(NODE, "i-first")
     ground.say(Verb.FORGET, NODE)
@@ -100,7 +100,7 @@ def test_a_no_to_one_rule_does_not_hide_another_that_asks() -> None:
     assert ground.notes[-1].incident == "i-second"
 
 
-def test_a_no_is_said_to_all_rules_that_fire() -> None:
+def test_a_denial_goes_to_all_rules_that_fire() -> None:
     ground = Ground()
     ground.say(Verb.STOP)
     for incident, policy in (("i-first", FIRST), ("i-second", SECOND)):
@@ -137,7 +137,7 @@ def test_a_no_that_is_over_says_nothing_of_a_later_one() -> None:
     assert said_no(ground, 4) == "ana denied rule.second"
 
 
-def test_a_plan_of_a_later_moment_knows_that_a_no_is_over() -> None:
+def test_a_plan_of_a_later_time_knows_that_a_denial_is_over() -> None:
     ground = Ground()
     ground.fault(NODE, policy=FIRST)
     said_no(ground, 1)
@@ -157,7 +157,7 @@ def test_a_person_takes_out_what_is_silenced() -> None:
     assert ground.kinds(NODE) == [IntentKind.QUARANTINE]
 
 
-def test_where_only_a_person_wants_it_out_nobody_is_told_that_data_is_missing() -> None:
+def test_where_only_a_person_wants_it_out_nobody_is_notified_that_data_is_missing() -> None:
     ground = Ground()
     ground.say(Verb.STOP)
     ground.say(Verb.QUARANTINE, NODE)
@@ -180,7 +180,7 @@ def test_a_quarantine_by_hand_says_who_and_why(reason: str, shown: str) -> None:
     assert ground.flying["n03"].reason == shown
 
 
-def test_who_takes_a_suspect_out_by_hand_is_named_in_the_place_of_its_fault() -> None:
+def test_who_takes_a_suspect_out_by_hand_is_named_instead_of_its_fault() -> None:
     ground = Ground()
     approve = msgspec.structs.replace(POLICY, mode=Mode.APPROVE)
     ground.fault("n03", policy=approve, title="GPU 3 has fallen off the bus")

@@ -113,7 +113,7 @@ def test_ten_nodes_a_minute_are_given_back() -> None:
     assert len(state.released) == 10
 
 
-def test_who_is_not_given_back_is_told_when() -> None:
+def test_a_denied_share_says_when_it_is_given_back() -> None:
     state, _ = release(AttemptState(), 5.0, Budget(releases_per_minute=1))
     same, answer = release(state, 6.0, Budget(releases_per_minute=1))
     assert same is state

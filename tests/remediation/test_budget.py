@@ -260,7 +260,7 @@ def test_a_spacing_of_more_than_an_hour_is_kept() -> None:
     assert state.begun == {"train": (3 * HOUR,)}
 
 
-def test_what_was_reserved_and_never_begun_gives_its_share_of_the_pace_back() -> None:
+def test_what_was_reserved_and_never_started_gives_its_share_of_the_pace_back() -> None:
     every = places(200)
     counted = count_groups(every, ())
     state, _ = reserve(BudgetState(), every[0], "a", counted, now=0.0, budget=Budget())
@@ -271,7 +271,7 @@ def test_what_was_reserved_and_never_begun_gives_its_share_of_the_pace_back() ->
     assert why(may_reserve(spent, every[1], counted, now=1.0, budget=Budget())) is DenialKind.RATE
 
 
-def test_one_of_two_shares_of_the_same_moment_is_given_back() -> None:
+def test_one_of_two_shares_of_the_same_time_is_given_back() -> None:
     every = places(200)
     state = taken(BudgetState(), every[:2], every)
     assert give_back(state, "n0", "i-n0").begun == {"train": (0.0,)}
@@ -370,7 +370,7 @@ def test_what_we_hold_and_have_reserved_never_exceeds_the_budget(
             assert len(within(times, now, HOUR)) <= budget.per_hour
 
 
-def test_a_group_holds_whom_its_places_name() -> None:
+def test_a_group_has_the_nodes_that_its_failure_domains_name() -> None:
     places = [
         FailureDomain(node="n1", pools=("train", "debug"), domains=("rack=r1",)),
         FailureDomain(node="n2", domains=("rack=r1", "pool=odd")),
@@ -434,7 +434,7 @@ def test_a_node_that_was_adopted_beyond_the_bound_has_no_room() -> None:
     assert why(has_room(beyond, every[1], count_groups(every, ()), Budget())) is DenialKind.BUDGET
 
 
-def test_room_is_asked_for_whatever_the_pace() -> None:
+def test_room_is_requested_whatever_the_pace() -> None:
     every = places(60)
     counted = taken(BudgetState(), every[:1], every)
     slow = Budget(spacing_s=3600.0)

@@ -43,7 +43,7 @@ def test_a_job_is_cancelled_when_its_node_is_out_and_no_spare_is_drawn_for_it() 
     assert ground.stage(NODE) is Stage.QUARANTINED
 
 
-def test_it_is_asked_for_a_checkpoint_first_and_has_the_time_for_it() -> None:
+def test_a_checkpoint_is_requested_from_it_first_and_it_has_the_time_for_it() -> None:
     ground = out(msgspec.structs.replace(ENDS, signal="USR1", grace_s=60.0))
     ground.end(NODE)
     assert ground.kinds(NODE) == [Kind.QUARANTINE, Kind.SIGNAL_JOB]
@@ -70,7 +70,7 @@ def test_stop_ends_it() -> None:
     assert [one.kind for one in ground.cancelled] == [CANCEL]
 
 
-def test_what_cannot_be_cancelled_is_waited_for_and_told() -> None:
+def test_what_cannot_be_cancelled_is_waited_for_and_reported() -> None:
     ground = out()
     ground.end(NODE, PursuitResult.REFUSED, RefusalKind.NOT_ALLOWED)
     ground.wait(600)

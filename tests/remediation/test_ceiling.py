@@ -118,12 +118,12 @@ def test_each_alone_is_in_the_way(change: dict[str, Any], kind: DenialKind) -> N
         ({"denied_by": "ada"}, "ada has denied it"),
     ],
 )
-def test_what_is_in_the_way_is_told_in_words(change: dict[str, Any], text: str) -> None:
+def test_what_is_in_the_way_is_reported_in_words(change: dict[str, Any], text: str) -> None:
     (denial,) = denials(answers(bearing(**change), IntentKind.REBOOT))
     assert denial.text == text
 
 
-def test_everything_that_is_in_the_way_is_told() -> None:
+def test_everything_that_is_in_the_way_is_reported() -> None:
     asked = bearing(
         mode=Mode.OBSERVE, site=Ceiling.OBSERVE, stopped_by="ada", vetoed_by="bo", trusted=False
     )
@@ -257,6 +257,6 @@ def test_where_a_node_stands_never_changes() -> None:
     assert 0 <= position("r", "\udc80") < 1
 
 
-def test_first_moments_can_be_written_down() -> None:
+def test_first_times_can_be_written_down() -> None:
     state = noted(CanaryState(), {"r": "d1"}, 5.0)
     assert msgspec.json.decode(msgspec.json.encode(state), type=CanaryState) == state

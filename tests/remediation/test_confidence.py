@@ -68,7 +68,7 @@ def test_a_person_takes_a_node_out_whatever_the_journal_may_lose() -> None:
     assert ground.stage(NODE) is Stage.QUARANTINING
 
 
-def test_a_person_is_asked_once_and_the_yes_holds_for_all_that_follows() -> None:
+def test_approval_is_requested_once_and_covers_all_that_follows() -> None:
     ground = Ground()
     ground.nodes[NODE].jobs = (JOB,)
     ground.fault(NODE, policy=unsure(job_policy()))

@@ -47,7 +47,7 @@ def killed_and_begun_again(
 
 
 @pytest.mark.parametrize("point", Point)
-def test_a_job_that_died_is_begun_again_once(bench: Bench, point: Point) -> None:
+def test_a_job_that_died_is_restarted_once(bench: Bench, point: Point) -> None:
     wanted = revived(bench)
     kill_at(bench, point, 0)
     with pytest.raises(KilledError):
@@ -145,7 +145,7 @@ def test_a_node_taken_over_while_nobody_ran_is_left_alone(bench: Bench) -> None:
     assert [one.state for one in bench.operations()] == [OperationState.FAILED]
 
 
-def test_a_job_that_begins_again_by_itself_is_not_requeued_once_more(bench: Bench) -> None:
+def test_a_job_that_restarts_by_itself_is_not_requeued_once_more(bench: Bench) -> None:
     """Killed before the effect; meanwhile the scheduler has restarted it on the bad node."""
     wanted = PLAYS[IntentKind.MOVE_JOB](bench)
     kill_at(bench, Point.BEFORE_EFFECT, 2)

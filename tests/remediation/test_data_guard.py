@@ -55,7 +55,7 @@ def test_after_a_start_it_only_looks_around() -> None:
     assert may_start(record_tick(state, sight(120.0), LIMITS)) == PERMIT
 
 
-def test_it_looks_around_until_four_fifths_of_the_agents_were_heard() -> None:
+def test_it_looks_around_until_four_fifths_of_the_agents_have_reported() -> None:
     lenient = DataGuard(silent=0.5)
     state = DataGuardState()
     for at in (0.0, 120.0, 500.0):

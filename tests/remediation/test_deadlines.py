@@ -173,7 +173,7 @@ def test_a_job_that_waits_and_then_the_next_are_two_waits() -> None:
     assert len(alerts(ground)) == 2
 
 
-def test_a_test_that_hangs_is_told_before_its_verification_is_late() -> None:
+def test_a_test_that_hangs_is_reported_before_its_verification_is_late() -> None:
     ground = verifying(TESTED)
     ground.wait(90, every=10)
     assert ground.flying[NODE].kind is Kind.TEST
@@ -185,7 +185,7 @@ def test_a_test_that_hangs_is_told_before_its_verification_is_late() -> None:
     assert len(alerts(ground)) == 1
 
 
-def test_a_spare_that_is_not_given_is_told_of() -> None:
+def test_a_spare_that_is_not_given_is_reported() -> None:
     spares = SpareSettings(nodes=("n38",), alike=())
     ground = Ground(settings=msgspec.structs.replace(SETTINGS, spares=spares))
     ground.nodes[NODE].jobs = (JOB,)
@@ -248,14 +248,14 @@ def test_a_node_that_is_only_observed_is_late_with_nothing() -> None:
     assert alerts(ground) == []
 
 
-def test_a_move_that_hangs_on_another_node_is_told_of_once() -> None:
+def test_a_move_that_hangs_on_another_node_is_reported_once() -> None:
     ground, _ = taken_out(job_policy(), job=True)
     ground.nodes["n07"].jobs, ground.nodes["n07"].answering = (JOB,), False
     ground.wait(1500, every=10)
     assert len(alerts(ground)) == 1
 
 
-def test_a_scheduler_that_is_silent_for_an_hour_is_told_of_by_each_node_that_waits() -> None:
+def test_a_scheduler_that_is_silent_for_an_hour_is_reported_by_each_node_that_waits() -> None:
     ground, _ = taken_out(POLICY)
     ground.end(NODE, PursuitResult.REFUSED, RefusalKind.IMPOSSIBLE)
     ground.unavailable = "no answer in 10 s"

@@ -28,7 +28,7 @@ NEVER_LIFTED = (
 )
 
 
-def test_all_denials_are_told_in_the_order_in_which_they_were_asked() -> None:
+def test_all_denials_are_reported_in_the_order_in_which_they_were_evaluated() -> None:
     first = Denial(why=DenialKind.RATE, text="three this hour", until=100.0)
     second = Denial(why=DenialKind.BREAKER, text="open")
     assert denials([PERMIT, first, PERMIT, second]) == (first, second)

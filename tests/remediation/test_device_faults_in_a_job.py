@@ -67,7 +67,7 @@ def test_the_launcher_has_the_time_that_the_rule_gives_it(grace_s: float, within
     assert intent.deadline - intent.asked == within_s
 
 
-def test_a_rule_that_waits_for_the_end_of_the_job_tells_nobody() -> None:
+def test_a_rule_that_waits_for_the_end_of_the_job_notifies_nobody() -> None:
     ground = out(when=When.AFTER_JOB)
     ground.wait(3600, every=600)
     assert ground.kinds(NODE) == [Kind.QUARANTINE]
@@ -104,7 +104,7 @@ rules:
     ("policy", "hook", "refused"),
     [("in_job", "quarantine", True), ("in_job", "swap_in_job", False), ("requeue", "", False)],
 )
-def test_a_rule_is_refused_where_no_hook_can_tell_the_launcher(
+def test_a_rule_is_refused_where_no_hook_can_notify_the_launcher(
     policy: str, hook: str, refused: bool, tmp_path: Path
 ) -> None:
     file = tmp_path / "rules.yaml"

@@ -94,7 +94,7 @@ def test_only_jobs_that_use_the_device_are_waited_for() -> None:
     assert ground.nodes[NODE].jobs == (JOB, OTHER_JOB)
 
 
-def test_nothing_is_done_while_nobody_can_tell_whose_the_device_is() -> None:
+def test_nothing_is_done_while_it_is_unknown_whose_the_device_is() -> None:
     ground, _ = faulty(device_jobs=None)
     ground.wait(600.0)
     assert ground.kinds(NODE) == [Kind.QUARANTINE]
@@ -300,7 +300,7 @@ def test_a_rule_without_a_device_takes_nothing_out() -> None:
     assert denial.text == "rule device takes out single devices, and its incident names none"
 
 
-def test_a_scheduler_that_takes_out_whole_nodes_only_is_never_asked_for_a_device() -> None:
+def test_no_device_is_requested_from_a_scheduler_that_takes_out_whole_nodes_only() -> None:
     ground = Ground(quarantines_devices=False)
     ground.fault(NODE, policy=DEVICE, device="GPU-0")
     ground.wait(60.0)
@@ -310,7 +310,7 @@ def test_a_scheduler_that_takes_out_whole_nodes_only_is_never_asked_for_a_device
     assert denial.text == "slurm takes out whole nodes only; have rule device say level: node"
 
 
-def test_a_device_that_is_covered_under_another_name_is_asked_for_once() -> None:
+def test_a_device_that_is_covered_under_another_name_is_requested_once() -> None:
     """As a MIG device of a GPU that is out, or a GPU that another rule knows by its PCI address."""
     ground, _ = faulty(device_jobs=(JOB,))
     second(ground, DEVICE, "MIG-0")

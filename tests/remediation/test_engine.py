@@ -194,7 +194,7 @@ def test_what_is_wanted_is_written_down_and_done(site: Site) -> None:
     assert site.engine.problems == ()
 
 
-def test_nothing_begins_before_it_is_written_down(site: Site) -> None:
+def test_nothing_starts_before_it_is_written_down(site: Site) -> None:
     site.toy.wanted = [QUARANTINE]
     site.bench.journal.broken = "disk full"
     seen: list[tuple[str, ...]] = []
@@ -205,7 +205,7 @@ def test_nothing_begins_before_it_is_written_down(site: Site) -> None:
     assert site.engine.state == RemedyState()
 
 
-def test_a_disk_that_hangs_holds_up_effects_and_is_told(site: Site) -> None:
+def test_a_disk_that_hangs_holds_up_effects_and_is_reported(site: Site) -> None:
     site.bench.journal.hangs_s = lambda _: 30.0
     site.toy.wanted = [QUARANTINE]
     seen: list[object] = []
@@ -258,7 +258,7 @@ def test_a_journal_that_is_not_understood_is_not_taken_for_an_empty_one(
     assert "the journal has what this version does not understand" in site.engine.problems[0]
 
 
-def test_an_engine_that_begins_again_goes_on_where_it_was(site: Site) -> None:
+def test_an_engine_that_restarts_goes_on_where_it_was(site: Site) -> None:
     site.toy.wanted = [QUARANTINE]
     site.bench.world.unavailable = "connection refused"
     site.run(10.0)
@@ -293,7 +293,7 @@ def stay_unproven(lease: Lease) -> None:
 
 
 @pytest.mark.parametrize("how", [lose, stay_unproven])
-def test_nothing_begins_without_the_lease(site: Site, how: Callable[[Lease], None]) -> None:
+def test_nothing_starts_without_the_lease(site: Site, how: Callable[[Lease], None]) -> None:
     site.toy.wanted = [QUARANTINE]
     how(site.lease)
     site.run(10.0)
@@ -361,7 +361,7 @@ def test_what_another_timeline_left_open_is_looked_at_before_anything_is_done(
     assert all(other.token == site.lease.token for other in others)
 
 
-def test_what_the_same_timeline_reserved_was_never_begun(site: Site) -> None:
+def test_what_the_same_timeline_reserved_was_never_started(site: Site) -> None:
     token = (1 << 32) + 7
     operation = Operation(
         id="i1-left",
@@ -381,7 +381,7 @@ def test_what_the_same_timeline_reserved_was_never_begun(site: Site) -> None:
     assert site.bench.world.count("drain", "n1") == 1
 
 
-def test_a_lease_that_is_renewed_lets_it_begin(site: Site) -> None:
+def test_a_lease_that_is_renewed_lets_it_start(site: Site) -> None:
     site.lease.valid_until = lease_clock() + 3600.0
     site.toy.wanted = [QUARANTINE]
     site.run(10.0)
@@ -420,7 +420,7 @@ def test_a_node_that_nobody_shows_in_time_is_left_alone(site: Site) -> None:
     assert [one.result for one in pursued(site)] == [PursuitResult.CANCELLED]
 
 
-def test_what_was_begun_by_one_scheduler_is_not_asked_of_another_after_a_restart(
+def test_what_was_started_by_one_scheduler_is_not_requested_from_another_after_a_restart(
     site: Site,
 ) -> None:
     both(site)
@@ -554,7 +554,7 @@ def test_a_persons_stop_counts_even_if_the_disk_does_not_take_it(site: Site) -> 
     assert site.engine.state.remedies["n1"].pursuing == QUARANTINE
 
 
-def test_a_yes_is_told_at_once_that_the_journal_cannot_be_written(site: Site) -> None:
+def test_an_approval_is_answered_at_once_when_the_journal_cannot_be_written(site: Site) -> None:
     """It is no fault of the scheduler."""
     answers: list[list[Reply]] = []
     site.bench.journal.broken = "disk full"
@@ -652,7 +652,7 @@ def test_what_no_action_can_do_is_refused(site: Site, monkeypatch: pytest.Monkey
     )
 
 
-def test_a_decision_that_fails_begins_nothing_and_is_tried_again(
+def test_a_decision_that_fails_starts_nothing_and_is_tried_again(
     site: Site, caplog: pytest.LogCaptureFixture
 ) -> None:
     site.toy.wanted = [QUARANTINE]
@@ -680,7 +680,7 @@ def test_a_pursuit_that_ends_by_a_mistake_is_not_waited_for(
     assert (end.result, "mistake of ours" in end.text) == (PursuitResult.UNKNOWN, True)
 
 
-def test_it_tells_what_it_is_doing(site: Site) -> None:
+def test_it_reports_what_it_is_doing(site: Site) -> None:
     site.bench.world.unavailable = "connection refused"
     site.toy.wanted = [QUARANTINE]
     seen: list[object] = []

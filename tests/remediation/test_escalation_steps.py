@@ -24,7 +24,7 @@ def plan(ground: Ground, name: str) -> str:
     return planned(ground.state, name, ground.now, ground.settings).text
 
 
-def test_a_reboot_that_is_refused_is_told_with_the_reason_and_stays_in_the_plan() -> None:
+def test_a_reboot_that_is_refused_is_reported_with_the_reason_and_stays_in_the_plan() -> None:
     ground = Ground()
     ground.fault("n03")
     ground.end("n03")
@@ -36,7 +36,7 @@ def test_a_reboot_that_is_refused_is_told_with_the_reason_and_stays_in_the_plan(
     assert ground.stage("n03") is Stage.SERVICE
 
 
-def test_a_reboot_that_has_failed_is_told_too() -> None:
+def test_a_reboot_that_has_failed_is_reported_too() -> None:
     ground = Ground()
     ground.fault("n03")
     ground.end("n03")
@@ -45,7 +45,7 @@ def test_a_reboot_that_has_failed_is_told_too() -> None:
     assert "reboot of n03 has failed: as the test says" in plan(ground, "n03")
 
 
-def test_what_no_scheduler_can_do_is_not_begun_and_told_once() -> None:
+def test_what_no_scheduler_can_do_is_not_started_and_is_reported_once() -> None:
     ground = Ground(impossible={Kind.REBOOT: NO_PROGRAM})
     ground.fault("n03")
     assert Kind.REBOOT not in {

@@ -123,7 +123,7 @@ def test_a_reboot_on_its_way_is_cancelled_when_the_condition_clears() -> None:
     assert [intent.kind for intent in ground.cancelled] == [REBOOT]
 
 
-def test_an_open_breaker_releases_and_begins_nothing() -> None:
+def test_an_open_breaker_releases_and_starts_nothing() -> None:
     ground = Ground(settings=FAST)
     case = ground.fault("n03")
     ground.end("n03")
@@ -274,7 +274,7 @@ def test_a_clock_that_jumps_releases_nobody() -> None:
     assert RELEASE not in ground.kinds("n03")
 
 
-def test_what_was_on_its_way_is_looked_after_again_and_not_begun_twice() -> None:
+def test_what_was_on_its_way_is_looked_after_again_and_not_started_twice() -> None:
     ground = Ground()
     ground.fault("n03")
     ground.end("n03")
@@ -290,7 +290,7 @@ def test_what_was_on_its_way_is_looked_after_again_and_not_begun_twice() -> None
 @pytest.mark.parametrize(
     ("where", "told"), [(("n03",), "n03"), (("n04", "n03"), "n04, n03"), ((), "unknown nodes")]
 )
-def test_a_job_that_runs_on_the_bad_node_after_its_move_is_told(
+def test_a_job_that_runs_on_the_bad_node_after_its_move_is_reported(
     where: tuple[str, ...], told: str
 ) -> None:
     ground = Ground()
@@ -478,7 +478,7 @@ def test_a_spare_is_drawn_before_the_job_moves_and_goes_back_when_the_node_works
     assert ground.stage("n03") is Stage.HEALTHY
 
 
-def test_a_job_moves_without_a_spare_where_there_is_none_and_a_person_is_told() -> None:
+def test_a_job_moves_without_a_spare_where_there_is_none_and_a_person_is_notified() -> None:
     ground = Ground()
     ground.nodes["n03"].jobs = (JOB,)
     ground.fault("n03", policy=job_policy(draw_spare=True))
@@ -488,7 +488,7 @@ def test_a_job_moves_without_a_spare_where_there_is_none_and_a_person_is_told() 
     assert any("no spare" in text for text in alerts)
 
 
-def test_a_job_is_not_begun_again_more_often_than_may_be() -> None:
+def test_a_job_is_not_restarted_more_often_than_may_be() -> None:
     ground = Ground(settings=FAST)
     for at in range(4):
         name = f"n{at * 8 + 1:02d}"

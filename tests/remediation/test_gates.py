@@ -125,7 +125,7 @@ def test_only_a_remedy_needs_evidence_that_is_fresh() -> None:
 @pytest.mark.parametrize(
     "told", [None, {"standing": False}, {"blind": True}], ids=["nothing", "long ago", "blind"]
 )
-def test_a_node_that_has_failed_a_test_is_mended_whatever_else_is_told(
+def test_a_node_that_has_failed_a_test_is_mended_whatever_else_is_reported(
     told: dict[str, Any] | None,
 ) -> None:
     ground = Ground()
@@ -153,7 +153,7 @@ def test_a_node_that_its_scheduler_gives_up_while_it_is_out_is_mended() -> None:
     assert ground.kinds(NODE) == [Kind.QUARANTINE, Kind.REBOOT]
 
 
-def test_an_open_breaker_keeps_rules_from_beginning_and_no_person() -> None:
+def test_an_open_breaker_keeps_rules_from_starting_and_no_person() -> None:
     ground = Ground()
     limits = ground.settings.breaker
     opened = overridden(overridden(BreakerState(), ground.now, limits), ground.now, limits)

@@ -41,7 +41,7 @@ def test_a_release_that_is_on_its_way_goes_on_when_a_part_is_undone() -> None:
     assert ground.state.overrides == {}
 
 
-def test_a_mark_that_nobody_knows_is_asked_about_also_when_a_part_of_it_is_gone() -> None:
+def test_an_unknown_mark_needs_approval_also_when_half_of_it_is_gone() -> None:
     ground = quarantined()
     node = ground.nodes["n03"]
     other = ground.nodes["n04"]
@@ -69,7 +69,7 @@ def test_a_part_that_was_never_set_there_is_undone_by_nobody(before: str) -> Non
     assert "Taken out again" in text
 
 
-def test_what_is_left_of_our_mark_decides_nothing_while_a_person_is_asked() -> None:
+def test_what_is_left_of_our_mark_decides_nothing_while_approval_is_pending() -> None:
     ground = Ground()
     ground.fault("n03", policy=APPROVE)
     approve(ground, "n03")

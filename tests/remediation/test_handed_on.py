@@ -111,7 +111,7 @@ def test_one_whose_end_is_not_known_is_looked_after_until_it_is() -> None:
     assert ground.state.chores.keys() == {"follow c/17", "n03 17"}
 
 
-def test_a_hub_that_begins_anew_goes_on_with_it() -> None:
+def test_a_hub_that_starts_anew_goes_on_with_it() -> None:
     ground = handed_on()
     ground.killed()
     assert [one.kind for one in ground.state.chores.values()] == [Kind.MOVE_JOB]

@@ -49,7 +49,7 @@ def test_a_person_is_called_once_after_a_minute_and_the_move_waits_on() -> None:
     assert "n07" not in ground.state.remedies, "nothing is done about what no rule has named"
 
 
-def test_another_node_that_hangs_later_is_told_of_as_well() -> None:
+def test_another_node_that_hangs_later_is_reported_as_well() -> None:
     ground = moving()
     ground.wait(HANGS_S, every=5)
     ground.nodes["n09"].jobs, ground.nodes["n09"].answering = (LATER,), False

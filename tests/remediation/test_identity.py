@@ -51,7 +51,7 @@ def test_host_name_and_system_uuid_prove_it() -> None:
     assert proven(ours, theirs) == Proof(node="n1", name="n1", kind=ProofKind.SYSTEM_UUID)
 
 
-def test_where_a_scheduler_tells_neither_the_moment_of_the_boot_stands_in() -> None:
+def test_where_a_scheduler_reports_neither_the_boot_time_stands_in() -> None:
     ours = machine("n1", boot_time=1000.0)
     for boot_time, kind in ((1003.0, ProofKind.BOOT_TIME), (997.0, ProofKind.BOOT_TIME)):
         answer = proven(ours, seen("n1", boot_id="", boot_time=boot_time))
@@ -73,7 +73,7 @@ def test_where_a_scheduler_tells_neither_the_moment_of_the_boot_stands_in() -> N
         ),
     ],
 )
-def test_what_both_tell_and_is_another_proves_the_contrary(
+def test_what_both_report_and_is_another_proves_the_contrary(
     ours: dict[str, Any], theirs: dict[str, Any], text: str
 ) -> None:
     answer = says(proven(machine("n1", **ours), seen("n1", **theirs)))
@@ -89,7 +89,7 @@ def test_what_both_tell_and_is_another_proves_the_contrary(
         ({"boot_id": "", "system_uuid": "a", "boot_time": 5.0}, {}, "the scheduler"),
     ],
 )
-def test_without_anything_that_both_tell_there_is_no_proof(
+def test_without_anything_that_both_report_there_is_no_proof(
     ours: dict[str, Any], theirs: dict[str, Any], missing: str
 ) -> None:
     text = says(proven(machine("n1", **ours), seen("n1", **theirs)))
@@ -114,7 +114,7 @@ def test_a_name_that_the_scheduler_does_not_use_lies_about_nobody() -> None:
     assert answer == Proof(node="gpu-7", name="n1", kind=ProofKind.BOOT_ID)
 
 
-def test_two_nodes_of_the_hub_that_tell_to_be_one_machine_are_nobody() -> None:
+def test_two_nodes_of_the_hub_that_report_one_machine_are_nobody() -> None:
     twice = [machine("n1"), machine("again", host="n1", boot_id="other")]
     assert "again reports the identity of the same machine" in says(
         proven(twice[0], seen("n1"), twice)
@@ -125,7 +125,7 @@ def test_two_nodes_of_the_hub_that_tell_to_be_one_machine_are_nobody() -> None:
     assert isinstance(proven(silent[0], seen("n1"), silent), Proof)
 
 
-def test_several_nodes_of_the_scheduler_on_one_host_are_not_told_apart() -> None:
+def test_several_nodes_of_the_scheduler_on_one_host_are_not_distinguished() -> None:
     lab = [seen("n1", address="box"), seen("n2", address="box")]
     ours = machine("n1", host="box")
     assert "several nodes on box: n1, n2" in says(proven(ours, lab))

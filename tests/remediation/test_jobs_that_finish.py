@@ -66,7 +66,7 @@ def test_its_first_death_is_tried_again_at_once_on_the_same_nodes() -> None:
     assert (death.device_fault, death.tried.nodes) == (False, NODES)
 
 
-def test_after_its_first_death_it_begins_from_its_newest_checkpoint_however_late() -> None:
+def test_after_its_first_death_it_starts_from_its_newest_checkpoint_however_late() -> None:
     ground = Ground()
     left(ground)
     ground.say(Verb.STOP)
@@ -77,7 +77,7 @@ def test_after_its_first_death_it_begins_from_its_newest_checkpoint_however_late
     assert [one.checkpoint for one in revivals(ground)] == [""]
 
 
-def test_a_job_whose_user_said_nothing_is_never_even_looked_at() -> None:
+def test_a_job_whose_user_opted_into_nothing_is_never_even_polled() -> None:
     ground = Ground()
     left(ground, wants=False)
     ground.wait(300)
@@ -93,7 +93,7 @@ def test_a_job_whose_user_said_nothing_is_never_even_looked_at() -> None:
         AGAIN,
     ],
 )
-def test_one_that_has_not_failed_or_is_begun_again_by_others_is_let_be(
+def test_one_that_has_not_failed_or_is_restarted_by_others_is_let_be(
     seen: JobObservation,
 ) -> None:
     ground = Ground()
@@ -103,7 +103,7 @@ def test_one_that_has_not_failed_or_is_begun_again_by_others_is_let_be(
     assert (revivals(ground), len(looks(ground))) == ([], 1)
 
 
-def test_one_that_a_node_which_it_has_left_begins_again_is_not_begun_beside_that() -> None:
+def test_one_that_a_node_which_it_has_left_restarts_is_not_started_beside_that() -> None:
     ground = Ground()
     left(ground)
     (look,) = looks(ground)
@@ -150,7 +150,7 @@ def test_below_the_ceiling_of_resumes_nothing_is_looked_at() -> None:
 
 
 @pytest.mark.parametrize("ceiling", ["remedy", "resume"])
-def test_it_is_begun_again_only_where_the_profile_of_each_node_lets_jobs_be(ceiling: str) -> None:
+def test_it_is_restarted_only_where_the_profile_of_each_node_lets_jobs_be(ceiling: str) -> None:
     ground = Ground()
     ground.nodes[NODES[1]].ceiling = ceiling
     left(ground)
@@ -208,7 +208,7 @@ def test_one_that_comes_further_is_tried_again_after_a_minute_and_two() -> None:
     assert 90 <= waits[1] <= 150
 
 
-def test_with_nothing_else_to_try_a_second_time_a_person_is_told() -> None:
+def test_with_nothing_else_to_try_a_second_time_a_person_is_notified() -> None:
     ground = Ground()
     left(ground)
     died(ground)
@@ -243,7 +243,7 @@ def test_a_node_that_is_out_for_it_has_the_job_in_hand() -> None:
     assert move.mark.incident == f"i-{NODES[0]}"
 
 
-def test_killed_in_between_the_next_engine_looks_and_begins_it_again() -> None:
+def test_killed_in_between_the_next_engine_polls_and_restarts_it() -> None:
     ground = Ground()
     left(ground)
     ground.killed()
@@ -291,7 +291,7 @@ def test_one_that_gives_a_node_back_runs_on_and_is_looked_at_when_it_has_left_th
 
 
 @pytest.mark.parametrize("manual", [True, False])
-def test_no_job_begins_where_a_person_has_just_asked_for_a_quarantine(*, manual: bool) -> None:
+def test_no_job_starts_where_a_person_has_just_requested_a_quarantine(*, manual: bool) -> None:
     remedy = Remedy(
         node="n05",
         stage=Stage.SUSPECT,

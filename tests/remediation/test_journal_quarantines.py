@@ -287,7 +287,7 @@ def test_a_hold_outlives_what_the_ledger_remembers(bench: Bench) -> None:
     assert holds(bench, old, held=HELD)["n1"] == MARK
 
 
-def test_each_scheduler_of_a_pair_is_told_what_its_own_steps_have_set(bench: Bench) -> None:
+def test_each_scheduler_of_a_pair_gets_what_its_own_steps_have_set(bench: Bench) -> None:
     ours = msgspec.structs.replace(HELD, original={"cluster/takes_work": "yes"})
     both = holds(bench, held=ours)
     assert dict(both.narrowed(lambda key: key.startswith("cluster/"))) == {"n1": MARK}

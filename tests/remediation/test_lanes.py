@@ -26,7 +26,7 @@ def test_as_many_as_the_action_declares_and_each_scheduler_for_itself() -> None:
     assert free(lanes, "a", USUAL) == 8
 
 
-def test_what_is_slow_takes_no_place_of_what_is_quick() -> None:
+def test_what_is_slow_takes_no_slot_of_what_is_quick() -> None:
     lanes = Lanes()
     assert free(lanes, "a", SLOW) == 3
     assert free(lanes, "a", MANY) == 3

@@ -75,7 +75,7 @@ def test_it_is_drawn_and_the_job_moved_to_it() -> None:
     assert standing(ground) is SpareStatus.RETURNING
 
 
-def test_one_that_is_not_given_is_asked_for_again_after_a_minute_and_told_of_once() -> None:
+def test_one_that_is_not_given_is_requested_again_after_a_minute_and_reported_once() -> None:
     ground = drawing()
     ground.end_chore(Kind.DRAW_SPARE, PursuitResult.FAILED)
     assert standing(ground) is SpareStatus.READY

@@ -51,7 +51,7 @@ def looked(
     ground.end(NODE, ending, refusal, job=seen)
 
 
-def test_one_that_died_shortly_before_is_begun_again_with_a_spare_for_the_node() -> None:
+def test_one_that_died_shortly_before_is_restarted_with_a_spare_for_the_node() -> None:
     spares = SpareSettings(nodes=(SPARE,), alike=())
     ground = Ground(settings=msgspec.structs.replace(SETTINGS, spares=spares))
     ran(ground)
@@ -103,7 +103,7 @@ def test_killed_at_any_entry_of_the_journal_the_next_one_knows_who_has_died() ->
         assert known is (number >= at)
 
 
-def test_who_has_left_is_known_for_two_minutes_and_longer_where_a_remedy_began() -> None:
+def test_who_has_left_is_known_for_two_minutes_and_longer_where_a_remedy_started() -> None:
     ground = Ground()
     for name in (NODE, "n20"):
         ground.nodes[name].jobs = (msgspec.structs.replace(JOB, id=name),)
@@ -145,7 +145,7 @@ def test_of_very_many_the_latest_are_known(monkeypatch: pytest.MonkeyPatch) -> N
     assert [one.job.id for one in ground.state.departed.values()] == ["2", "3"]
 
 
-def test_one_that_dies_while_it_is_to_be_moved_is_begun_again() -> None:
+def test_one_that_dies_while_it_is_to_be_moved_is_restarted() -> None:
     ground = Ground()
     ground.nodes[NODE].jobs = (JOB,)
     taken_out(ground)
@@ -176,7 +176,7 @@ def test_one_that_ended_as_it_should_is_let_be_and_the_node_is_mended() -> None:
     assert ground.state.retries.jobs == {}
 
 
-def test_one_of_which_nobody_knows_how_it_ended_is_let_be_and_told() -> None:
+def test_one_of_which_nobody_knows_how_it_ended_is_let_be_and_reported() -> None:
     ground = Ground()
     ran(ground)
     taken_out(ground)
@@ -221,7 +221,7 @@ def test_one_that_came_back_to_the_node_is_moved_as_it_runs() -> None:
     assert not ground.begun[-1].revive
 
 
-def test_one_that_may_not_be_begun_again_keeps_the_node_for_an_hour_at_most() -> None:
+def test_one_that_may_not_be_restarted_keeps_the_node_for_an_hour_at_most() -> None:
     resume = msgspec.structs.replace(SETTINGS.resume, most=0)
     ground = Ground(settings=msgspec.structs.replace(SETTINGS, resume=resume))
     ran(ground)
@@ -234,7 +234,7 @@ def test_one_that_may_not_be_begun_again_keeps_the_node_for_an_hour_at_most() ->
     assert ground.kinds(NODE)[-1] is Kind.REBOOT
 
 
-def test_a_node_that_does_not_answer_is_fenced_before_its_dead_job_is_begun_again() -> None:
+def test_a_node_that_does_not_answer_is_fenced_before_its_dead_job_is_restarted() -> None:
     ground = Ground()
     ran(ground)
     taken_out(ground)

@@ -65,7 +65,7 @@ def test_every_trigger_is_answered_in_every_stage_once(stage: Stage) -> None:
 @pytest.mark.parametrize(
     "row", [row for row in TABLE if row.intent_kind], ids=lambda row: row.intent_kind
 )
-def test_an_intent_is_begun_only_when_nothing_is_on_its_way_and_it_may_be(
+def test_an_intent_is_started_only_when_nothing_is_on_its_way_and_it_may_be(
     row: TransitionRow,
 ) -> None:
     assert row.intent_kind is not None

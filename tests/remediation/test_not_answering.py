@@ -121,7 +121,7 @@ def test_of_a_node_that_its_scheduler_keeps_down_nobody_says_that_it_takes_work(
 
 
 @pytest.mark.parametrize("fence", [Fence.REQUIRE, Fence.JOB])
-def test_a_move_that_finds_it_silent_is_begun_again_after_the_fence(fence: Fence) -> None:
+def test_a_move_that_finds_it_silent_is_restarted_after_the_fence(fence: Fence) -> None:
     ground = quarantined(fence, answering=True)
     assert ground.kinds("n03") == [QUARANTINE, MOVE]
     ground.nodes["n03"].answering = ground.nodes["n03"].agent = False
@@ -153,7 +153,7 @@ def found_silent(ground: Ground) -> None:
     ground.step(seen=(refused,))
 
 
-def test_a_move_that_finds_it_silent_is_not_begun_again_on_what_was_shown_before() -> None:
+def test_a_move_that_finds_it_silent_is_not_restarted_on_what_was_shown_before() -> None:
     ground = quarantined(Fence.REQUIRE, answering=True)
     found_silent(ground)
     assert ground.kinds("n03") == [QUARANTINE, MOVE]
@@ -172,7 +172,7 @@ def test_it_is_fenced_as_soon_as_the_hub_has_given_it_up_and_ten_seconds_are_ove
     assert ground.kinds("n03") == [QUARANTINE, FENCE]
 
 
-def test_one_that_the_hub_has_given_up_is_not_fenced_while_its_scheduler_hears_it() -> None:
+def test_one_that_the_hub_has_given_up_is_not_fenced_while_its_scheduler_reaches_it() -> None:
     ground = quarantined(Fence.REQUIRE, answering=True)
     found_silent(ground)
     node = ground.nodes["n03"]
@@ -181,7 +181,7 @@ def test_one_that_the_hub_has_given_up_is_not_fenced_while_its_scheduler_hears_i
     assert FENCE not in ground.kinds("n03")
 
 
-def test_one_that_only_its_agent_is_not_heard_of_is_fenced_after_a_minute() -> None:
+def test_one_of_which_only_the_agent_is_silent_is_fenced_after_a_minute() -> None:
     ground = quarantined(Fence.REQUIRE, answering=False)
     ground.nodes["n03"].agent = False
     ground.wait(55, every=5)

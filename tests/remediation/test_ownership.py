@@ -88,7 +88,7 @@ def test_a_node_that_we_have_drained(change: dict[str, Any], whose: Ownership) -
     assert ownership(seen(**change), KEPT) is whose
 
 
-def test_a_scheduler_that_tells_no_moment_is_held_to_name_and_reason() -> None:
+def test_a_scheduler_that_reports_no_time_is_held_to_name_and_reason() -> None:
     timeless = msgspec.structs.replace(KEPT, set_at=None)
     assert ownership(seen(set_at=None), timeless) is Ownership.OURS
     assert ownership(seen(), timeless) is Ownership.TAKEN_OVER
@@ -117,7 +117,7 @@ def test_what_slurm_itself_adds_at_a_reboot_is_no_takeover(
     assert ownership(rebooted, KEPT) is whose
 
 
-def test_an_addition_under_our_own_name_and_moment_is_ours() -> None:
+def test_an_addition_under_our_own_name_and_time_is_ours() -> None:
     assert ownership(seen(reason=REASON + " : reboot issued"), KEPT) is Ownership.OURS
 
 
@@ -147,7 +147,9 @@ def test_the_schedulers_user_may_be_another() -> None:
         (seen(), None, f"n1 has our mark, but the journal has no record of it by watch: {REASON}"),
     ],
 )
-def test_people_are_told_who_has_it(node: NodeObservation, kept: Imprint | None, text: str) -> None:
+def test_people_are_notified_who_has_it(
+    node: NodeObservation, kept: Imprint | None, text: str
+) -> None:
     assert ownership_text(node, ownership(node, kept)) == text
 
 
@@ -168,13 +170,13 @@ def test_people_are_told_who_has_it(node: NodeObservation, kept: Imprint | None,
         ("ask about Kill task failed", "root", Holder.PERSON),
     ],
 )
-def test_who_holds_a_node_is_known_by_how_the_reason_begins(
+def test_who_holds_a_node_is_known_by_the_prefix_of_the_reason(
     reason: str, by: str, holder: Holder
 ) -> None:
     assert holder_of(reason, by) is holder
     assert holder.text
 
 
-def test_no_beginning_hides_another() -> None:
+def test_no_prefix_hides_another() -> None:
     for begin in BEGINNINGS:
         assert not [other for other in BEGINNINGS if other != begin and other.startswith(begin)]

@@ -282,7 +282,7 @@ def test_one_machine_is_known_by_firmware_name_or_address(
     assert shared.others == (frozenset() if names else {second.name})
 
 
-def test_a_serial_that_two_have_tells_nothing() -> None:
+def test_a_serial_that_two_have_identifies_nothing() -> None:
     second = [_node("k1", uuid="0"), _node("k2", uuid="0")]
     assert shared_nodes([_node("n1", uuid="0")], second).names == {}
     assert shared_nodes(second, [_node("n1", uuid="0")]).names == {}
@@ -304,7 +304,7 @@ def _rename(bench: PairBench) -> None:
     bench.cluster.nodes["kube-1"].name = "kube-1"
 
 
-def test_each_is_asked_by_its_own_name_of_the_machine(bench: PairBench) -> None:
+def test_each_is_queried_by_its_own_name_of_the_machine(bench: PairBench) -> None:
     _rename(bench)
     see = bench.cluster.see
     bench.cluster.see = lambda name: msgspec.structs.replace(  # type: ignore[method-assign]
@@ -362,7 +362,7 @@ def test_what_only_the_second_may_have_waits_for_its_first_answer(bench: PairBen
 
 
 @pytest.mark.parametrize("was_there", [True, False])
-def test_a_node_that_is_new_in_one_is_told_from_one_that_a_person_gave_back(
+def test_a_node_that_is_new_in_one_is_distinguished_from_one_that_a_person_gave_back(
     bench: PairBench, was_there: bool
 ) -> None:
     """By its incarnation: of which nodes it is the pair."""
@@ -394,7 +394,7 @@ def test_jobs_of_a_second_that_does_not_answer_have_not_left(bench: PairBench) -
     assert bench.poll().jobs_missing == ""
 
 
-def test_people_are_told_of_a_second_that_does_not_answer(
+def test_people_are_notified_of_a_second_that_does_not_answer(
     bench: PairBench, caplog: pytest.LogCaptureFixture
 ) -> None:
     bench.poll()

@@ -159,7 +159,7 @@ def test_a_yes_to_one_plan_is_none_to_the_plan_that_comes_after_it() -> None:
     assert ground.stage("n03") is Stage.AWAITING_APPROVAL
 
 
-def test_what_could_not_be_done_is_told_and_stands_in_the_plan_until_it_is() -> None:
+def test_what_could_not_be_done_is_reported_and_is_in_the_plan_until_it_is_done() -> None:
     ground = Ground()
     case = ground.fault("n03")
     ground.end("n03")
@@ -178,7 +178,7 @@ def test_what_could_not_be_done_is_told_and_stands_in_the_plan_until_it_is() -> 
     assert planned(ground.state, "n03", ground.now, ground.settings).text != text
 
 
-def test_after_the_last_try_it_is_told_that_there_is_no_other() -> None:
+def test_after_the_last_try_a_note_says_that_there_is_no_other() -> None:
     ground = Ground()
     case = ground.fault("n03")
     ground.end("n03")

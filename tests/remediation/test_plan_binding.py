@@ -165,7 +165,7 @@ def restored(ground: Ground, **approval: str) -> None:
     ground.state = msgspec.structs.replace(ground.state, remedies=remedies)
 
 
-def test_what_an_older_hub_has_asked_still_waits_and_can_be_approved() -> None:
+def test_what_an_older_hub_has_requested_still_waits_and_can_be_approved() -> None:
     ground = waiting()
     before = in_words(ground)
     assert before != asked(ground)
@@ -177,7 +177,7 @@ def test_what_an_older_hub_has_asked_still_waits_and_can_be_approved() -> None:
     assert ground.kinds(NODE) == [IntentKind.QUARANTINE]
 
 
-def test_what_an_older_hub_has_asked_changes_with_the_plan() -> None:
+def test_what_an_older_hub_has_requested_changes_with_the_plan() -> None:
     ground = waiting()
     before = in_words(ground)
     restored(ground, asked=before)
@@ -188,7 +188,7 @@ def test_what_an_older_hub_has_asked_changes_with_the_plan() -> None:
     assert any("the plan for n03 has changed" in text for text in approve(ground, before))
 
 
-def test_a_plan_that_has_changed_has_another_digest_before_it_is_asked_about() -> None:
+def test_a_plan_that_has_changed_has_another_digest_before_its_approval_is_requested() -> None:
     ground = waiting()
     before = in_words(ground)
     a_job_comes(ground)
@@ -198,7 +198,7 @@ def test_a_plan_that_has_changed_has_another_digest_before_it_is_asked_about() -
     assert plan_of(ground).digest == now
 
 
-def test_what_an_older_hub_has_asked_names_no_plan_that_waits_for_nobody() -> None:
+def test_what_an_older_hub_has_requested_names_no_plan_that_waits_for_nobody() -> None:
     ground = waiting()
     before, now = in_words(ground), plan_of(ground).digest
     restored(ground, asked=before)
@@ -210,7 +210,7 @@ def test_what_an_older_hub_has_asked_names_no_plan_that_waits_for_nobody() -> No
     assert plan_of(ground).digest == now
 
 
-def test_a_change_that_the_look_at_the_moment_of_the_yes_shows_counts() -> None:
+def test_a_change_that_the_poll_at_the_approval_shows_counts() -> None:
     ground = waiting()
     before = asked(ground)
     a_job_comes(ground)
@@ -362,7 +362,7 @@ def test_what_people_say_counts_during_a_hiccup_too(verb: Verb) -> None:
     assert ground.stage(NODE) is not Stage.AWAITING_APPROVAL
 
 
-def test_what_is_over_during_a_hiccup_is_not_asked_about_any_more() -> None:
+def test_what_is_over_during_a_hiccup_needs_no_approval_any_more() -> None:
     ground = waiting()
     ground.unavailable = "connection refused"
     ground.wait(10)
@@ -432,7 +432,7 @@ def test_a_job_that_came_since_the_last_poll_is_not_approved_with_it(
     assert approved.watch.engine.state.remedies[NODE].approval.asked != approved.plan
 
 
-def test_a_yes_while_the_scheduler_does_not_answer_counts_for_nothing_and_may_be_said_again(
+def test_an_approval_while_the_scheduler_does_not_answer_counts_for_nothing_and_may_be_repeated(
     approved: ApprovedFleet,
 ) -> None:
     def away() -> None:

@@ -33,7 +33,7 @@ def test_an_incident_that_a_rule_with_an_action_joins_is_acted_on(before: Policy
 
 
 @pytest.mark.parametrize("after", [OBSERVED, TOLD])
-def test_what_waits_is_not_begun_when_its_rule_is_lowered(after: Policy) -> None:
+def test_what_waits_is_not_started_when_its_rule_is_lowered(after: Policy) -> None:
     ground = Ground()
     ground.say(Verb.STOP)
     case = ground.fault(NODE)
@@ -44,7 +44,7 @@ def test_what_waits_is_not_begun_when_its_rule_is_lowered(after: Policy) -> None
     assert (ground.stage(NODE), ground.kinds(NODE)) == (Stage.SUSPECT, [])
 
 
-def test_a_plan_that_is_another_by_now_is_asked_about_anew() -> None:
+def test_a_plan_that_is_another_by_now_needs_approval_again() -> None:
     asks = msgspec.structs.replace(POLICY, mode=Mode.APPROVE)
     ground = Ground()
     case = ground.fault(NODE, policy=asks)
@@ -60,7 +60,7 @@ def test_a_plan_that_is_another_by_now_is_asked_about_anew() -> None:
 
 
 @pytest.mark.parametrize("after", [OBSERVED, TOLD])
-def test_what_was_begun_is_ended_as_it_was_begun(after: Policy) -> None:
+def test_what_was_started_is_ended_as_it_was_started(after: Policy) -> None:
     ground = Ground()
     case = ground.fault(NODE)
     becomes(ground, case, after)

@@ -74,7 +74,7 @@ def test_one_that_comes_and_goes_is_probed_once_a_minute_at_most() -> None:
     assert len(probes(ground)) == 2
 
 
-def test_a_node_that_was_never_heard_otherwise_is_not_probed() -> None:
+def test_a_node_that_never_reported_otherwise_is_not_probed() -> None:
     ground = Ground(probes=True, late=(NAME,))
     ground.wait(10, every=1)
     assert not probes(ground)

@@ -60,7 +60,7 @@ def test_a_reservation_that_was_written_without_an_answer_holds_up_nothing(bench
     assert bench.world.count("drain", "n1") == 1
 
 
-def test_a_start_that_was_written_without_an_answer_is_begun_again(bench: Bench) -> None:
+def test_a_start_that_was_written_without_an_answer_is_restarted(bench: Bench) -> None:
     written = []
 
     def lose(batch: Batch) -> None:
@@ -121,7 +121,7 @@ def test_a_job_is_moved_step_by_step(bench: Bench) -> None:
     assert bench.world.jobs["17"].exclude == "n3"
 
 
-def test_what_comes_about_in_a_moment_is_looked_for_often_but_not_for_long(
+def test_what_comes_about_quickly_is_polled_often_but_not_for_long(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked: list[float] = []
@@ -248,7 +248,7 @@ def test_what_was_accepted_is_not_done_again_while_its_effect_may_yet_be_seen(
     assert len(bench.action.performed) == 1
 
 
-def test_what_is_refused_is_not_asked_for_again(bench: Bench) -> None:
+def test_what_is_refused_is_not_requested_again(bench: Bench) -> None:
     bench.action.answers = [Report(status=ReportStatus.REFUSED, text="Access denied")]
     end = bench.pursue(QUARANTINE)
     assert end is not None
@@ -332,7 +332,7 @@ def test_what_does_not_come_about_in_time_has_failed(bench: Bench) -> None:
     assert bench.world.count("requeue", "17") == 1
 
 
-def test_nothing_begins_while_everything_is_stopped(bench: Bench) -> None:
+def test_nothing_starts_while_everything_is_stopped(bench: Bench) -> None:
     bench.stopped = "stopped by anna"
     bench.at(100.0, lambda: setattr(bench, "stopped", ""))
     end = bench.pursue(QUARANTINE)
@@ -353,7 +353,7 @@ def test_a_stop_between_paper_and_effect_prevents_it(bench: Bench, at: Operation
     assert bench.operations()[-1].state is CANCELLED
 
 
-def test_what_is_cancelled_is_not_begun(bench: Bench) -> None:
+def test_what_is_cancelled_is_not_started(bench: Bench) -> None:
     pursuit = bench.pursuit(QUARANTINE)
     pursuit.cancel()
     bench.loop.run_until_complete(pursuit.run())
@@ -483,7 +483,7 @@ def test_an_action_that_fails_in_an_unforeseen_way_ends_nothing(
     assert "KeyError" in caplog.text
 
 
-def test_an_action_that_fails_to_say_who_has_changed_a_step_is_asked_again(
+def test_an_action_that_fails_to_say_who_has_changed_a_step_is_queried_again(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     draw = Step(kind="draw", arguments={"node": "n1", "spare": "s1"}, text="draw s1")
@@ -527,7 +527,7 @@ def test_what_is_written_names_incident_and_node(bench: Bench) -> None:
     assert operation_of(records[-1]).id == "i1-1"
 
 
-def test_a_drain_that_somebody_takes_over_in_the_same_moment_has_happened(bench: Bench) -> None:
+def test_a_drain_that_somebody_takes_over_at_the_same_time_has_happened(bench: Bench) -> None:
     bench.action.after_effect = lambda _: bench.world.admin_drains("n1")
     ended = bench.pursue(intent(IntentKind.QUARANTINE))
     assert ended is not None

@@ -65,7 +65,7 @@ def test_a_silent_node_is_not_taken_out_until_it_speaks_again(
     assert ground.kinds(NODE) == [Kind.QUARANTINE]
 
 
-def test_who_was_not_told_of_for_long_is_not_taken_out_either() -> None:
+def test_what_was_not_reported_for_long_is_not_taken_out_either() -> None:
     ground = Ground()
     ground.nodes[NODE].agent = False
     ground.now += FRESH_S
@@ -102,7 +102,7 @@ def test_the_rule_s_own_word_that_silence_is_the_evidence_is_enough() -> None:
     assert ground.kinds(NODE) == [Kind.QUARANTINE]
 
 
-def test_what_neither_agent_nor_scheduler_hears_needs_no_reading() -> None:
+def test_what_neither_agent_nor_scheduler_reaches_needs_no_reading() -> None:
     ground = Ground()
     ground.nodes[NODE].answering = False
     silenced(ground, down=True)
@@ -121,7 +121,7 @@ def test_a_person_takes_a_silent_node_out() -> None:
     assert ground.kinds(NODE) == [Kind.QUARANTINE]
 
 
-def test_a_question_outlives_a_silence_and_is_not_asked_again() -> None:
+def test_a_request_outlives_a_silence_and_is_not_repeated() -> None:
     ground = Ground()
     ground.fault(NODE, policy=msgspec.structs.replace(POLICY, mode=Mode.APPROVE))
     asked = [note for note in ground.notes if "may n03 be taken out" in note.text]
@@ -136,7 +136,7 @@ def test_a_question_outlives_a_silence_and_is_not_asked_again() -> None:
     assert [note for note in ground.notes if "may n03 be taken out" in note.text] == asked
 
 
-def test_nobody_is_asked_about_a_silent_node() -> None:
+def test_no_approval_is_requested_for_a_silent_node() -> None:
     ground = Ground()
     silenced(ground)
     ground.fault(NODE, policy=msgspec.structs.replace(POLICY, mode=Mode.APPROVE))
@@ -177,7 +177,7 @@ def test_a_release_asks_for_its_own_proof_only() -> None:
     assert in_the_way(ground, Kind.RELEASE) == []
 
 
-def test_an_engine_that_has_just_begun_has_no_reading() -> None:
+def test_an_engine_that_has_just_started_has_no_reading() -> None:
     ground = Ground()
     ground.say(Verb.STOP)
     ground.fault(NODE)
@@ -192,5 +192,5 @@ def test_an_engine_that_has_just_begun_has_no_reading() -> None:
     assert in_the_way(ground, Kind.QUARANTINE) == [f"the hub has received no reading of {NODE} yet"]
 
 
-def test_old_records_of_what_was_heard_mean_an_interval_of_a_second() -> None:
+def test_old_records_of_what_was_received_mean_an_interval_of_a_second() -> None:
     assert NodeStatus(node=NODE, time=1.0).interval_s == 1.0

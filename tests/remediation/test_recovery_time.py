@@ -64,7 +64,7 @@ def test_where_no_node_is_named_a_person_finds_it(tmp_path: Path) -> None:
     assert result.seconds == pytest.approx(1.0 + 1800.0, abs=0.1)
 
 
-def test_a_job_that_has_died_before_is_begun_again_without_the_node(tmp_path: Path) -> None:
+def test_a_job_that_has_died_before_is_restarted_without_the_node(tmp_path: Path) -> None:
     dies = Fault("dies", 1, dies=1.0, again=1.0, seen_s=(61.0, 61.0))
     played = recovery(tmp_path, dies, 1.0)
     result = played.run()
@@ -80,7 +80,7 @@ def test_a_job_that_died_long_before_is_left_to_a_person(tmp_path: Path) -> None
     assert "requeue" not in [one.kind for one in played.world.effects]
 
 
-def test_a_person_comes_looks_and_begins_it_anew() -> None:
+def test_a_person_comes_looks_and_restarts_it() -> None:
     assert by_hand(random.Random(1), EXACT) == by_hand(random.Random(2), EXACT)
     result = by_hand(random.Random(1), EXACT)
     assert (result.seconds, result.runs) == (1800.0, 1)

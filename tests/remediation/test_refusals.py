@@ -93,7 +93,7 @@ def test_what_the_scheduler_refuses_counts_as_what_fails(begin: object, kind: In
         (quarantining, RefusalKind.FOREIGN),
     ],
 )
-def test_what_was_never_asked_of_the_scheduler_counts_for_nothing(
+def test_what_was_never_requested_from_the_scheduler_counts_for_nothing(
     begin: object, refusal: RefusalKind
 ) -> None:
     assert callable(begin)
@@ -120,7 +120,7 @@ def test_refused_quarantines_open_the_breaker() -> None:
     assert ground.kinds("n25") == []
 
 
-def test_with_the_breaker_open_the_text_says_so_and_nobody_is_asked() -> None:
+def test_with_the_breaker_open_the_text_says_so_and_no_approval_is_requested() -> None:
     ground = opened()
     before = len(ground.notes)
     ground.fault(NODE, policy=ASKS)

@@ -99,7 +99,7 @@ def test_before_that_it_is_given_back(ground: Ground) -> None:
     assert alerts(ground) == []
 
 
-def test_an_hour_without_a_relapse_begins_the_count_anew(ground: Ground) -> None:
+def test_an_hour_without_a_relapse_starts_the_count_anew(ground: Ground) -> None:
     given_back(ground, relapses(ground, MOST - 1))
     ground.wait(SETTINGS.relapse_s + 60)
     given_back(ground, relapses(ground, MOST - 1))
@@ -107,7 +107,7 @@ def test_an_hour_without_a_relapse_begins_the_count_anew(ground: Ground) -> None
 
 
 @pytest.mark.parametrize("verb", [Verb.RECOVERED, Verb.RETRY, Verb.RELEASE, Verb.FORCE_RELEASE])
-def test_a_person_lets_it_go_and_the_count_begins_anew(ground: Ground, verb: Verb) -> None:
+def test_a_person_lets_it_go_and_the_count_starts_anew(ground: Ground, verb: Verb) -> None:
     case = relapses(ground, MOST)
     ground.clear(NODE, case)
     ground.wait(600)

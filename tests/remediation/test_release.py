@@ -70,7 +70,7 @@ def test_our_mark_on_a_node_that_a_person_has_forgotten_is_left_alone() -> None:
     assert (ground.stage(NODE), ground.kinds(NODE)) == (Stage.HEALTHY, begun)
 
 
-def test_a_job_that_cannot_be_asked_for_a_checkpoint_leaves_all_the_same() -> None:
+def test_a_job_from_which_no_checkpoint_can_be_requested_leaves_all_the_same() -> None:
     ground = Ground()
     ground.nodes[NODE].jobs = (JOB,)
     ground.fault(NODE, policy=job_policy(when=When.NOW, signal="USR1", grace_s=60.0))
@@ -85,7 +85,7 @@ def test_a_job_that_cannot_be_asked_for_a_checkpoint_leaves_all_the_same() -> No
 @pytest.mark.parametrize(
     ("ending", "told"), [(PursuitResult.ACHIEVED, 0), (PursuitResult.REFUSED, 1)]
 )
-def test_a_spare_that_could_not_be_given_back_is_told_with_its_node(
+def test_a_spare_that_could_not_be_given_back_is_reported_with_its_node(
     ending: PursuitResult, told: int
 ) -> None:
     spares = SpareSettings(nodes=(SPARE,), alike=())
@@ -109,7 +109,7 @@ def of_release(ground: Ground) -> list[tuple[str, float | None]]:
     return [(denial.text, denial.until) for denial in release.in_the_way]
 
 
-def test_what_a_release_waits_for_is_told() -> None:
+def test_what_a_release_waits_for_is_reported() -> None:
     ground = Ground()
     policy = msgspec.structs.replace(ONLY_OUT, passive_s=90.0)
     case = ground.fault(NODE, policy=policy)
@@ -153,7 +153,7 @@ def test_what_has_failed_often_has_to_look_well_for_longer(usual_s: float, neede
     assert text.endswith(f" of {needed} s")
 
 
-def test_a_node_that_somebody_gives_back_is_begun_anew() -> None:
+def test_a_node_that_somebody_gives_back_starts_anew() -> None:
     ground = Ground()
     ground.fault(NODE)
     ground.end(NODE)
@@ -212,7 +212,7 @@ def verified(ground: Ground) -> list[str]:
     return [one.text for one in ground.notes if " is healthy" in one.text]
 
 
-def test_what_a_clock_that_was_set_has_added_is_not_told_as_verified() -> None:
+def test_what_a_clock_that_was_set_has_added_is_not_reported_as_verified() -> None:
     ground = Ground()
     case = ground.fault(NODE, policy=msgspec.structs.replace(ONLY_OUT, passive_s=600.0))
     ground.end(NODE)
@@ -228,7 +228,7 @@ def test_what_a_clock_that_was_set_has_added_is_not_told_as_verified() -> None:
     assert text == f"{NODE} is healthy: no fault for 600 s"
 
 
-def test_one_for_whom_a_person_vouches_is_not_said_to_be_verified() -> None:
+def test_one_for_whom_a_person_vouches_is_not_reported_as_verified() -> None:
     ground = Ground()
     ground.say(Verb.QUARANTINE, NODE)
     ground.end(NODE)

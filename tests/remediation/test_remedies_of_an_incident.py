@@ -104,7 +104,7 @@ def test_the_newest_evidence_is_what_fired_or_happened_last() -> None:
     assert case(incident(timeline=again, evidence=happened)).evidence_at == START + 50
 
 
-def test_what_only_happened_is_not_standing() -> None:
+def test_what_only_happened_is_not_active() -> None:
     happened = Evidence(signal="xid_79", text="Xid 79", event=EVENT)
     seen = Evidence(signal="device_up", text="device_up is 0")
     assert not case(incident(evidence=(happened,))).standing
@@ -112,7 +112,7 @@ def test_what_only_happened_is_not_standing() -> None:
     assert case(incident(evidence=())).standing
 
 
-def test_what_counts_until_the_node_is_booted_is_standing() -> None:
+def test_what_counts_until_the_node_is_booted_is_active() -> None:
     happened = incident(evidence=(Evidence(signal="xid_151", text="Xid 151", event=EVENT),))
     for when, standing in (
         ('event("xid", code == 151)', False),
@@ -207,7 +207,7 @@ def test_a_rule_that_has_cleared_wants_nothing_any_more() -> None:
     assert changed.case.title == "title of observes"
 
 
-def test_an_incident_is_told_by_its_own_title_while_its_rule_decides() -> None:
+def test_an_incident_is_reported_by_its_own_title_while_its_rule_decides() -> None:
     one = incident(rule="acts", rules=("acts",), title="as it was called then")
     changed = case_changed(one, ACTS, {})
     assert changed is not None

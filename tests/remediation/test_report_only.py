@@ -69,7 +69,7 @@ def test_a_job_may_not_start_where_a_rule_would_act_or_it_is_critical(
     assert move.avoided == ((NODE, OTHER) if barred else (NODE,))
 
 
-def test_nothing_is_said_to_be_held_back_of_which_nothing_is_wanted() -> None:
+def test_what_nobody_wants_is_not_reported_as_held_back() -> None:
     ground = Ground()
     told(ground, OTHER)
     ground.fault(NODE, policy=msgspec.structs.replace(POLICY, mode=Mode.OBSERVE))
@@ -78,7 +78,7 @@ def test_nothing_is_said_to_be_held_back_of_which_nothing_is_wanted() -> None:
 
 
 @pytest.mark.parametrize("severity", [Severity.INFO, Severity.CRITICAL])
-def test_a_spare_of_which_people_are_only_told_may_stand_in(severity: Severity) -> None:
+def test_a_spare_that_is_only_reported_may_stand_in(severity: Severity) -> None:
     ground = Ground()
     told(ground, OTHER, severity)
     assert ground.stage(OTHER) is Stage.SUSPECT
@@ -86,7 +86,7 @@ def test_a_spare_of_which_people_are_only_told_may_stand_in(severity: Severity) 
     assert candidate(ctx, OTHER).usable is (severity is Severity.INFO)
 
 
-def test_a_spare_about_which_something_was_begun_may_not() -> None:
+def test_a_spare_about_which_something_was_started_may_not() -> None:
     ground = Ground()
     mended(ground, probation_s=3600.0)
     ground.wait(200)
@@ -96,7 +96,7 @@ def test_a_spare_about_which_something_was_begun_may_not() -> None:
     assert not candidate(ctx, NODE).usable
 
 
-def test_a_node_that_is_mended_is_released_though_something_is_only_told_of_it() -> None:
+def test_a_repaired_node_is_released_though_something_of_it_is_only_reported() -> None:
     ground = Ground()
     told(ground, NODE)
     mended(ground)
@@ -106,7 +106,7 @@ def test_a_node_that_is_mended_is_released_though_something_is_only_told_of_it()
     assert ground.stage(NODE) is Stage.SUSPECT, "what is open is not forgotten"
 
 
-def test_what_is_critical_keeps_a_mended_node_out_but_begins_nothing() -> None:
+def test_what_is_critical_keeps_a_repaired_node_out_but_starts_nothing() -> None:
     ground = Ground()
     critical = told(ground, NODE, Severity.CRITICAL)
     mended(ground)
@@ -117,7 +117,7 @@ def test_what_is_critical_keeps_a_mended_node_out_but_begins_nothing() -> None:
     assert ground.kinds(NODE) == [Kind.QUARANTINE, Kind.REBOOT, Kind.RELEASE]
 
 
-def test_what_is_only_told_is_no_relapse() -> None:
+def test_what_is_only_reported_is_no_relapse() -> None:
     ground = Ground()
     mended(ground, probation_s=600.0)
     ground.wait(200)
@@ -147,7 +147,7 @@ def test_jobs_that_had_left_long_before_the_fault_are_let_be(first: bool) -> Non
 
 
 @pytest.mark.parametrize("first", [False, True])
-def test_the_breaker_counts_what_begins_after_it_was_reset(first: bool) -> None:
+def test_the_breaker_counts_what_starts_after_it_was_reset(first: bool) -> None:
     budget = Budget(share=0.025, most=1, min_available=0.5)
     ground = Ground(settings=RemedySettings(ceiling="resume", budget=budget))
     for node in ("n02", "n03") if first else ():
@@ -163,7 +163,7 @@ def test_the_breaker_counts_what_begins_after_it_was_reset(first: bool) -> None:
     assert ground.state.breaker.standing is BreakerStatus.OPEN
 
 
-def test_a_person_may_silence_what_acts_though_something_else_is_told() -> None:
+def test_a_person_may_silence_what_acts_though_something_else_is_reported() -> None:
     ground = Ground()
     told(ground, NODE)
     ground.fault(NODE, muted="s1")
@@ -171,7 +171,7 @@ def test_a_person_may_silence_what_acts_though_something_else_is_told() -> None:
     assert (ground.stage(NODE), ground.kinds(NODE)) == (Stage.SUPPRESSED, [])
 
 
-def test_a_person_gives_back_a_node_of_which_something_is_only_told() -> None:
+def test_a_person_gives_back_a_node_of_which_something_is_only_reported() -> None:
     ground = Ground()
     told(ground, NODE)
     case = ground.fault(NODE, policy=msgspec.structs.replace(POLICY, ladder=(), passive_s=7200.0))

@@ -81,7 +81,7 @@ def _stopping(bench: Bench, hook: Callable[[object], None], what: object) -> Non
 
 
 @pytest.mark.parametrize("point", Point)
-def test_a_kill_at_any_moment_leaves_none_behind(watch: FleetWatch, point: Point) -> None:
+def test_a_kill_at_any_time_leaves_none_behind(watch: FleetWatch, point: Point) -> None:
     reserve(watch)
     kill_all_at(watch.bench, point)
     with pytest.raises(RuntimeError, match="loop stopped"):
@@ -97,7 +97,7 @@ def test_a_kill_at_any_moment_leaves_none_behind(watch: FleetWatch, point: Point
     assert not any(one.is_open for one in watch.bench.operations())
 
 
-def test_one_that_cannot_be_given_back_is_told_once_and_tried_again(watch: FleetWatch) -> None:
+def test_one_that_cannot_be_given_back_is_reported_once_and_tried_again(watch: FleetWatch) -> None:
     reserve(watch)
     no = Report(status=ReportStatus.REFUSED, text="Access denied")
     watch.bench.action.answers = [no, no]
@@ -145,7 +145,7 @@ def test_it_ends_with_the_move_though_the_node_stays_out(
     assert len(given_back(ground)) == 1
 
 
-def test_it_is_asked_for_again_only_when_a_later_poll_shows_it() -> None:
+def test_it_is_requested_again_only_when_a_later_poll_shows_it() -> None:
     ground = moving()
     ground.end("n03", moved_to=("n05",))
     ground.end_chore(RESTORE)
@@ -180,7 +180,7 @@ def test_the_spare_of_a_job_that_is_moved_next_stays_reserved() -> None:
 
 
 @pytest.mark.parametrize("killed", [False, True])
-def test_a_move_that_begins_meanwhile_keeps_it(killed: bool) -> None:
+def test_a_move_that_starts_meanwhile_keeps_it(killed: bool) -> None:
     ground = Ground()
     ground.nodes["n03"].jobs = (JOB,)
     ground.reservations = (SEEN,)

@@ -77,7 +77,7 @@ def test_a_job_that_was_moved_is_watched_until_it_has_run_for_a_while() -> None:
     assert revivals(ground) == []
 
 
-def test_one_that_dies_of_a_node_is_begun_again_without_it_after_a_minute() -> None:
+def test_one_that_dies_of_a_node_is_restarted_without_it_after_a_minute() -> None:
     ground = Ground()
     moved(ground)
     ground.fault(OTHER, policy=MOVES)
@@ -118,7 +118,7 @@ def test_a_node_that_does_not_answer_is_left_out_and_has_to_be_proven_dead() -> 
     assert history(ground).run is None
 
 
-def test_the_same_again_is_not_tried_and_a_person_is_told_once() -> None:
+def test_the_same_again_is_not_tried_and_a_person_is_notified_once() -> None:
     ground = Ground()
     moved(ground)
     died(ground)
@@ -167,7 +167,7 @@ def test_what_befalls_many_is_waited_for_and_its_end_is_something_else() -> None
 
 
 @pytest.mark.parametrize("verb", [Verb.STOP, Verb.HOLD])
-def test_people_keep_it_from_being_begun_again(verb: Verb) -> None:
+def test_people_keep_it_from_being_restarted(verb: Verb) -> None:
     ground = Ground()
     moved(ground)
     died(ground, checkpoint="step-1000")
@@ -179,7 +179,7 @@ def test_people_keep_it_from_being_begun_again(verb: Verb) -> None:
 
 
 @pytest.mark.parametrize("what", ["ceiling", "scheduler"])
-def test_nothing_is_begun_above_a_ceiling_or_without_a_scheduler(what: str) -> None:
+def test_nothing_is_started_above_a_ceiling_or_without_a_scheduler(what: str) -> None:
     ground = Ground()
     moved(ground)
     died(ground, checkpoint="step-1000")
@@ -203,7 +203,7 @@ def test_a_watch_that_comes_to_nothing_ends() -> None:
     assert ground.state.chores == {}
 
 
-def test_one_that_its_scheduler_has_begun_again_is_watched_further() -> None:
+def test_one_that_its_scheduler_has_restarted_is_watched_further() -> None:
     ground = Ground()
     moved(ground)
     died(ground, state=JobState.RUNNING, failed=False, restarts=2, nodes=("n30", SPARE))
@@ -291,7 +291,7 @@ def test_what_has_passed_is_tried_once_more_on_the_same_nodes_and_counts_a_littl
     assert score(scores, f"serial:{case.serial}", ground.now) > 0
 
 
-def test_the_second_time_it_is_begun_again_without_that_node() -> None:
+def test_the_second_time_it_is_restarted_without_that_node() -> None:
     ground = Ground()
     moved(ground)
     for restarts in (1, 2):
@@ -359,7 +359,7 @@ def test_without_a_fault_or_a_new_checkpoint_it_goes_one_checkpoint_back_after_t
 
 
 @pytest.mark.parametrize("step", [900, None])
-def test_and_a_second_death_at_the_same_place_is_the_end_of_it(step: int | None) -> None:
+def test_and_a_second_death_at_the_same_step_is_the_end_of_it(step: int | None) -> None:
     ground = Ground()
     moved(ground)
     died(ground, earlier=EARLIER, step=step)
@@ -371,7 +371,7 @@ def test_and_a_second_death_at_the_same_place_is_the_end_of_it(step: int | None)
     assert "900 without a fault of a device" in told(ground, Loudness.ALERT)[-1]
 
 
-def test_one_that_has_got_further_since_begins_from_there() -> None:
+def test_one_that_has_got_further_since_starts_from_there() -> None:
     ground = Ground()
     moved(ground)
     died(ground, earlier=EARLIER)
@@ -392,7 +392,7 @@ def test_evidence_that_comes_in_time_leaves_the_node_out_instead() -> None:
     assert (again.checkpoint, OTHER in again.avoided) == ("", True)
 
 
-def test_one_that_its_scheduler_began_again_is_not_thought_to_be_back_at_the_earlier_one() -> None:
+def test_one_that_its_scheduler_restarted_is_not_thought_to_be_back_at_the_earlier_one() -> None:
     ground = Ground()
     moved(ground)
     died(ground, earlier=EARLIER)
@@ -404,7 +404,7 @@ def test_one_that_its_scheduler_began_again_is_not_thought_to_be_back_at_the_ear
     assert latest.checkpoint == SEEN.checkpoint
 
 
-def test_on_other_nodes_it_begins_from_its_newest_checkpoint_however_late() -> None:
+def test_on_other_nodes_it_starts_from_its_newest_checkpoint_however_late() -> None:
     ground = Ground()
     moved(ground)
     died(ground, earlier=EARLIER)
@@ -478,7 +478,7 @@ def test_an_id_that_is_given_again_inherits_neither_limits_nor_history() -> None
     assert len(history(ground).resumed) == 1
 
 
-def test_a_job_that_is_watched_was_begun_anew_by_its_scheduler() -> None:
+def test_a_job_that_is_watched_was_restarted_by_its_scheduler() -> None:
     ground = once()
     moved(ground)
     assert not is_moved(ground, 1_000_300.0)

@@ -85,7 +85,7 @@ def test_the_delays_grow_and_the_last_stays() -> None:
         assert 0.8 * delay <= wait <= 1.2 * delay
 
 
-def test_jobs_that_die_together_do_not_begin_together() -> None:
+def test_jobs_that_die_together_do_not_start_together() -> None:
     limits = Resume(delays_s=(100.0,))
 
     def due(job: str, at: float) -> float:
@@ -116,7 +116,7 @@ def test_just_before_its_time_a_resume_waits() -> None:
 
 
 @pytest.mark.parametrize(("ran_s", "free"), [(1799.9, False), (1800.0, True)])
-def test_after_half_an_hour_of_work_the_delays_begin_anew(ran_s: float, free: bool) -> None:
+def test_after_half_an_hour_of_work_the_delays_start_anew(ran_s: float, free: bool) -> None:
     state = resumed(after(death(0.0)), JOB, attempt(1), 0.0, LIMITS)
     state = died(state, JOB, death(2000.0), ran_s, LIMITS)
     assert (asked(state, attempt(2), 2000.0) == PERMIT) is free
@@ -270,7 +270,7 @@ def test_where_no_step_is_known_the_newest_checkpoint_says_how_far_it_came() -> 
     assert asked(further, attempt(1), HOUR) == PERMIT
 
 
-def test_a_job_that_has_died_is_remembered_before_it_was_ever_begun_again() -> None:
+def test_a_job_that_has_died_is_remembered_before_it_was_ever_restarted() -> None:
     state = after(death(0.0, step=5))
     assert tidied(state, HOUR, LIMITS) == state
     assert tidied(state, 7 * HOUR, LIMITS) == RetryState()
@@ -294,7 +294,7 @@ def test_a_job_that_is_watched_is_remembered_however_long_that_takes() -> None:
     assert tidied(state, 99 * HOUR, LIMITS) == state
 
 
-def test_a_resume_that_was_not_begun_after_all_counts_no_more() -> None:
+def test_a_resume_that_was_not_started_after_all_counts_no_more() -> None:
     dead = after(death(0.0))
     assert not_resumed(resumed(dead, JOB, attempt(1), 10.0, LIMITS), JOB) == dead
     once = resumed(dead, JOB, attempt(1), 10.0, LIMITS)

@@ -92,7 +92,7 @@ def test_what_is_seen_after_a_call_is_achieved(sites: Any, tmp_path: Path) -> No
     assert len(site.calls()) == 1
 
 
-def test_ok_though_nothing_happened_is_told_to_a_person(sites: Any) -> None:
+def test_ok_though_nothing_happened_is_reported_to_a_person(sites: Any) -> None:
     site = sites("exit 0")
     assert site.pursue(QUARANTINE, 300.0) is None
     (unknown,) = site.reported
@@ -154,7 +154,7 @@ def test_what_was_accepted_and_fails_is_refused(sites: Any, tmp_path: Path) -> N
     assert len(site.calls()) == 2
 
 
-def test_what_was_accepted_before_a_restart_is_asked_for_after_it(
+def test_what_was_accepted_before_a_restart_is_requested_after_it(
     sites: Any, tmp_path: Path
 ) -> None:
     accepted = '{"status":"accepted","external_id":"t 9","poll_after":30}'
@@ -177,7 +177,7 @@ OBSERVE_FOR_S = 60.0
 
 
 @pytest.mark.parametrize("idempotent", [False, True])
-def test_a_word_without_an_effect_is_told_when_the_time_to_see_it_is_over(
+def test_a_word_without_an_effect_is_reported_when_the_time_to_see_it_is_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, idempotent: bool
 ) -> None:
     """A program may take a minute to answer; one that has answered is not given that minute more."""

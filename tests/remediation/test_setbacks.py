@@ -77,7 +77,7 @@ def test_a_node_that_is_well_after_it_is_released() -> None:
     assert ground.kinds("n05") == [Kind.QUARANTINE, Kind.RELEASE]
 
 
-def test_a_verification_begins_anew() -> None:
+def test_a_verification_starts_anew() -> None:
     ground = Ground()
     case = out(ground, policy=NO_LADDER)
     ground.clear("n05", case)
@@ -103,7 +103,7 @@ def test_what_was_wrong_before_it_is_not_wrong_again_after_it() -> None:
     assert ground.stage("n05") is Stage.VERIFYING
 
 
-def test_what_was_told_first_after_it_is_no_newer_than_that() -> None:
+def test_what_was_reported_first_after_it_is_no_newer_than_that() -> None:
     ground = Ground()
     before = ground.now
     ground.set_back(HOUR_S)
@@ -122,7 +122,7 @@ def test_evidence_that_is_new_after_it_counts_though_a_person_declared_the_node_
     assert ground.kinds("n07") == [Kind.QUARANTINE]
 
 
-def test_a_node_is_left_alone_as_long_as_a_person_was_told() -> None:
+def test_a_node_is_left_alone_as_long_as_a_person_was_notified() -> None:
     ground = Ground()
     case = ground.fault("n07", policy=msgspec.structs.replace(POLICY, mode=Mode.OBSERVE))
     ground.say(Verb.RELEASE, "n07")
@@ -154,7 +154,7 @@ def test_a_clock_that_runs_has_as_long_to_run_as_before() -> None:
 
 
 @pytest.mark.parametrize(("back_s", "begun"), [(JUMP_S, [Kind.QUARANTINE]), (JUMP_S + 1, [])])
-def test_nothing_is_begun_on_what_was_seen_before_it(back_s: float, begun: list[Kind]) -> None:
+def test_nothing_is_started_on_what_was_seen_before_it(back_s: float, begun: list[Kind]) -> None:
     """A small step, as of a daemon that keeps the clock, is none."""
     ground = Ground()
     ground.set_back(back_s)
@@ -193,7 +193,7 @@ def test_a_node_that_is_silent_is_probed_once_more_and_not_again_and_again() -> 
     assert ground.kinds("n05") == [Kind.PROBE, Kind.PROBE]
 
 
-def test_a_poll_that_was_asked_before_it_is_none() -> None:
+def test_a_poll_that_was_sent_before_it_is_none() -> None:
     ground = Ground()
     asked = ground.now
     ground.set_back(HOUR_S)

@@ -181,7 +181,7 @@ def test_an_action_that_quarantines_nothing_is_in_no_pair() -> None:
     assert text == "also: site cannot do what both have to: quarantine, release"
 
 
-def test_links_are_for_sinks_that_there_are_at_a_place_that_people_reach(tmp_path: Path) -> None:
+def test_links_are_for_existing_sinks_at_an_address_that_people_reach(tmp_path: Path) -> None:
     text = """
         alerts:
           external_url: https://hub.example.org

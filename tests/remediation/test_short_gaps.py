@@ -42,7 +42,7 @@ def test_an_agent_that_restarts_in_the_middle_brings_no_second_quarantine() -> N
     assert len(ground.state.remedies[NAME].cases) == 1
 
 
-def test_an_agent_that_restarts_while_its_node_is_verified_does_not_begin_that_anew() -> None:
+def test_an_agent_that_restarts_while_its_node_is_verified_does_not_start_that_anew() -> None:
     ground = Ground()
     case = ground.fault(NAME)
     ground.end(NAME)

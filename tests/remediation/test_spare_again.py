@@ -124,7 +124,7 @@ def test_a_person_is_notified_once_that_there_is_none_and_once_that_there_is() -
     assert "the spare n38 now replaces n03" in [note.text for note in ground.notes]
 
 
-def test_one_that_cannot_be_drawn_is_asked_for_again_after_a_minute() -> None:
+def test_one_that_cannot_be_drawn_is_requested_again_after_a_minute() -> None:
     ground = ground_with(FIRST)
     ground.fault(NODE, policy=DRAWS)
     ground.end(NODE)
@@ -157,7 +157,7 @@ def test_a_young_hub_waits_until_it_has_seen_its_spares() -> None:
     assert (alerts(ground), drawn(ground)) == ([], [FIRST])
 
 
-def test_a_spare_that_is_never_heard_of_is_not_waited_for_by_an_older_hub() -> None:
+def test_a_spare_that_never_reports_is_not_waited_for_by_an_older_hub() -> None:
     ground = ground_with("n99")
     ground.fault(NODE, policy=DRAWS)
     ground.end(NODE)

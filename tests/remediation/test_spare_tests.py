@@ -46,7 +46,7 @@ def test_spares_are_tested_one_after_another_and_again_after_half_the_time() -> 
     assert [one.node for one in begun(ground)] == ["n38", "n39", "n38"]
 
 
-def test_one_that_fails_is_told_and_not_drawn_until_it_passes() -> None:
+def test_one_that_fails_is_reported_and_not_drawn_until_it_passes() -> None:
     ground = Ground(settings=TESTS)
     ground.end_chore(Kind.TEST, PursuitResult.REFUSED, RefusalKind.UNFIT)
     failed = spare(ground, "n38")

@@ -101,7 +101,7 @@ def test_a_drawn_spare_is_reserved_for_the_incident_and_the_node() -> None:
     )
 
 
-def test_asking_again_draws_no_second_one() -> None:
+def test_a_repeated_request_draws_no_second_one() -> None:
     known = {"s1": candidate(), "s2": candidate()}
     state, _ = drawn(pool("s1", "s2"), known)
     for held in (state, activated(state, "s1", {})):
@@ -153,7 +153,7 @@ def test_a_spare_has_passed_its_test_not_long_ago() -> None:
         assert drawn(state, known, now=9 * DAY, settings=trusting)[1] == "s1"
 
 
-def test_without_spares_that_is_said() -> None:
+def test_without_spares_that_is_reported() -> None:
     assert "there are no spares" in denied(SpareState(), {})
 
 

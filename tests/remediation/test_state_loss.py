@@ -42,7 +42,9 @@ def approve(ground: Ground, name: str) -> None:
     ground.say(Verb.APPROVE, name, digest=digest)
 
 
-def test_a_fault_that_is_still_seen_keeps_its_node_out_and_a_person_is_told_once_of_all() -> None:
+def test_a_fault_that_is_still_seen_keeps_its_node_out_and_a_person_is_notified_once_of_all() -> (
+    None
+):
     ground = taken_out("n03", "n12")
     ground.controller_starts(loses_state=True)
     ground.wait(1, every=1)
@@ -63,7 +65,7 @@ def test_a_fault_that_is_still_seen_keeps_its_node_out_and_a_person_is_told_once
 
 
 @pytest.mark.parametrize("policy", [APPROVE, UNSURE], ids=["approve", "unsure"])
-def test_where_no_rule_acts_by_itself_a_person_is_asked_and_the_mark_is_set_after_a_yes(
+def test_where_no_rule_acts_by_itself_approval_is_requested_and_the_mark_is_set_after_it(
     policy: Policy,
 ) -> None:
     ground = Ground()
@@ -181,7 +183,7 @@ def test_a_reset_that_leaves_our_key_is_a_wish_whenever_the_controller_was_start
     assert ground.stage("n03") is Stage.OVERRIDDEN
 
 
-def test_the_loss_is_seen_by_an_engine_that_began_after_it() -> None:
+def test_the_loss_is_seen_by_an_engine_that_started_after_it() -> None:
     ground = taken_out("n03")
     ground.controller_starts(loses_state=True)
     ground.killed()
@@ -227,7 +229,7 @@ def given_back(ground: Ground, name: str) -> None:
     ground.wait(600)
 
 
-def test_a_bad_node_that_a_person_gives_back_is_told_once_with_what_is_wrong() -> None:
+def test_a_bad_node_that_a_person_gives_back_is_reported_once_with_what_is_wrong() -> None:
     ground = Ground()
     ground.fault("n03", policy=OUT, title="GPU 3 has fallen off the bus")
     ground.end("n03")
@@ -240,7 +242,7 @@ def test_a_bad_node_that_a_person_gives_back_is_told_once_with_what_is_wrong() -
     assert "accelwatch remedy quarantine n03" in call
 
 
-def test_one_that_a_person_forces_back_is_told_too_and_by_whom() -> None:
+def test_one_that_a_person_forces_back_is_reported_too_and_by_whom() -> None:
     ground = taken_out("n03")
     ground.say(Verb.FORCE_RELEASE, "n03")
     ground.end("n03")

@@ -116,7 +116,7 @@ def reasons(queue: Queue) -> set[str]:
 
 
 @pytest.mark.parametrize("way", ["file", "command"])
-def test_with_forty_waiting_nothing_begins_after_a_stop(tmp_path: Path, way: str) -> None:
+def test_with_forty_waiting_nothing_starts_after_a_stop(tmp_path: Path, way: str) -> None:
     queue = Queue(tmp_path)
     queue.run(queue.by_file if way == "file" else lambda: queue.say(Verb.STOP))
     assert 0 < len(queue.bench.world.effects) < len(NODES)

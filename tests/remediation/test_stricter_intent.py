@@ -172,7 +172,7 @@ def test_what_passes_by_itself_does_not_end_the_worse_fault(passing: str) -> Non
     assert not [note.text for note in ground.notes if "counts again" in note.text]
 
 
-def test_a_worse_rule_that_may_not_act_any_more_is_not_said_to_be_over() -> None:
+def test_a_worse_rule_that_may_not_act_any_more_is_not_reported_as_over() -> None:
     ground, _ = waiting()
     ground.settings = replace(SETTINGS, ceiling="drain")
     case = worse(ground)
@@ -196,7 +196,7 @@ def test_what_it_takes_to_be_given_back_stays_the_most_that_was_wanted() -> None
     assert (policy.passive_s, set(policy.tests), policy.probation_s) == (600.0, {"a", "b"}, 60.0)
 
 
-def test_the_ladder_of_the_worse_fault_begins_at_its_first_rung() -> None:
+def test_the_ladder_of_the_worse_fault_starts_at_its_first_rung() -> None:
     ground, _ = waiting(replace(WAITS, ladder=(Limit("reset"), Limit("service"))))
     worse(ground, replace(NOW, ladder=(Limit("power_cycle"), Limit("service"))))
     ground.end(NODE, moved_to=("n10",))

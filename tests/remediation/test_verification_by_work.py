@@ -181,7 +181,7 @@ def test_the_median_is_of_the_unit_that_was_measured_last() -> None:
     assert results(ground)[0].floor_of == "90 % of the median of 3 nodes"
 
 
-def test_idle_nodes_begin_the_median_of_a_test_that_has_another_unit_now() -> None:
+def test_idle_nodes_start_the_median_of_a_test_that_has_another_unit_now() -> None:
     ground = _ready("n01", "n02", "n03")
     with_figures(ground, 50, 48, 47)
     test = msgspec.structs.replace(BY_PEERS, pair=False, least_nodes=2)
@@ -564,7 +564,7 @@ def test_a_pair_takes_two_shares_of_the_budget() -> None:
     assert [(one.node, one.peer) for one in idle(ground)] == [("n01", "n09")]
 
 
-def test_an_idle_node_that_fails_is_told_with_what_to_do_and_is_no_peer_any_more() -> None:
+def test_an_idle_node_that_fails_is_reported_with_what_to_do_and_is_no_peer_any_more() -> None:
     ground = _ready("n01", "n02")
     ground.settings = settings(msgspec.structs.replace(FLOOR, every_s=DAY))
     ground.wait(10, every=1)
@@ -653,7 +653,7 @@ def test_an_idle_node_that_fails_with_two_peers_is_reported() -> None:
     assert not ground.state.tests["n01"].runs["pair"].failed_with
 
 
-def test_a_test_that_runs_nowhere_is_told_once() -> None:
+def test_a_test_that_runs_nowhere_is_reported_once() -> None:
     ground = _ready("n01", "n02")
     ground.settings = settings(EVERY_DAY)
     for _ in range(2):

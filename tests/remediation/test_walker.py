@@ -84,7 +84,9 @@ def test_both_know_the_same_moves() -> None:
 
 
 @pytest.mark.parametrize("severity", [Severity.WARNING, Severity.CRITICAL])
-def test_what_is_only_told_keeps_a_mended_node_out_where_it_is_critical(severity: Severity) -> None:
+def test_what_is_only_reported_keeps_a_repaired_node_out_where_it_is_critical(
+    severity: Severity,
+) -> None:
     history, node = _mended(severity)
     released = node.name in history.watch.flying
     assert released is (severity is Severity.WARNING)

@@ -128,7 +128,7 @@ def _fields(one: Any) -> dict[str, Any]:
     return {name: getattr(one, name) for name in one.__struct_fields__}
 
 
-def test_an_open_alert_ends_by_itself_and_is_told_again_in_time() -> None:
+def test_an_open_alert_ends_by_itself_and_is_reported_again_in_time() -> None:
     async def scenario() -> None:
         async with receiver() as there:
             made = sink("alertmanager", url=there.base)

@@ -60,7 +60,7 @@ def test_a_code_says_whether_to_try_again(
 
 
 @pytest.mark.parametrize("plugin", HTTP_SINKS)
-def test_retry_after_is_told(plugin: str) -> None:
+def test_retry_after_is_reported(plugin: str) -> None:
     result, _ = outcome(plugin, code(429, Retry_After="37"))
     assert (result.status, result.retry_after_s) == (Status.RETRY, 37.0)
 

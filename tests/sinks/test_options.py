@@ -78,7 +78,7 @@ def test_it_is_refused(plugin: str, options: dict[str, Any], said: str) -> None:
     assert "hush" not in str(refused.value)
 
 
-def test_every_mistake_is_told_at_once() -> None:
+def test_every_mistake_is_reported_at_once() -> None:
     with pytest.raises(OptionsError) as refused:
         sink("email", host=7, to="z", passwordfile="x")
     assert refused.value.mistakes == {

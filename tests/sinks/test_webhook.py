@@ -68,7 +68,7 @@ def test_connections_are_used_again_and_answers_are_not_read() -> None:
     asyncio.run(scenario())
 
 
-def test_every_moment_is_rfc_3339_in_utc() -> None:
+def test_every_time_is_rfc_3339_in_utc() -> None:
     asks = (ApprovalRequest(node="n1", plan="p", steps=("reset",), at=1.0, until=2.5),)
     plans = (Planned(node="n1", steps=("reset",), at=None),)
     (request,) = sent(notice(since=60.0, time=90.25, closed=None, asks=asks, plans=plans))

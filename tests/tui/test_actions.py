@@ -128,7 +128,7 @@ def test_ctrl_q_is_not_needed_and_escape_does_not_quit() -> None:
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 120])
-def test_the_footer_fits_and_begins_with_quit_and_help(width: int) -> None:
+def test_the_footer_fits_and_starts_with_quit_and_help(width: int) -> None:
     shown = [action for action in usable("local", replay=False) if action.footer]
     shown.sort(key=lambda action: action.id not in ("quit", "help"))
     line, regions = footer_line(shown, width)
@@ -147,7 +147,7 @@ def test_help_names_every_key(width: int) -> None:
 
 
 @pytest.mark.parametrize("width", [80, 140])
-def test_help_begins_with_the_screen_one_comes_from(width: int) -> None:
+def test_help_starts_with_the_screen_one_comes_from(width: int) -> None:
     whole = help_lines.lines(width, UNICODE, replay=False, screen="incidents")
     first = texts(whole).split("\n\n")[0]
     assert first.lstrip().startswith("On this screen: incidents")
@@ -162,7 +162,7 @@ def test_help_names_no_screen_that_has_no_keys_of_its_own() -> None:
     assert "On this screen" not in texts(help_lines.lines(80, UNICODE, replay=False))
 
 
-def test_replay_keys_are_told_only_with_a_recording() -> None:
+def test_replay_keys_are_shown_only_with_a_recording() -> None:
     assert "loop" not in {action.id for action in usable("local", replay=False)}
     assert "loop" in {action.id for action in usable("local", replay=True)}
 

@@ -26,7 +26,7 @@ EVENTS = ((108.0, "a device falls off the bus"), (118.0, "a driver call hangs"))
         (149.0, ""),
     ],
 )
-def test_the_next_thing_is_announced_and_told_when_it_happens(now: float, told: str) -> None:
+def test_the_next_thing_is_announced_and_shown_when_it_happens(now: float, told: str) -> None:
     board = FleetBoard(Preferences(), lambda: 0.0, "demo")
     board.demo_events = EVENTS
     line = announcement(board, now, 90, UNICODE)
@@ -69,7 +69,7 @@ def test_before_the_first_picture_it_says_what_is_being_started() -> None:
 
 
 @pytest.mark.parametrize("width", range(50, 90))
-def test_no_key_is_told_in_part(width: int) -> None:
+def test_no_key_is_shown_in_part(width: int) -> None:
     board = FleetBoard(Preferences(), lambda: 0.0, "demo")
     board.demo_events = EVENTS
     shown = plain(announcement(board, 108.0, width, UNICODE)).rstrip()

@@ -187,7 +187,7 @@ def test_b_on_an_event_shows_the_last_minutes_where_nothing_is_frozen(tmp_path: 
     writer.close()
 
 
-def test_where_nothing_is_kept_it_is_said(tmp_path: Path) -> None:
+def test_where_nothing_is_kept_the_screen_says_so(tmp_path: Path) -> None:
     async def check(stage: Stage) -> None:
         await stage.press("B")
         await stage.until("no black box is kept here; an agent keeps one")

@@ -54,7 +54,7 @@ def test_a_lost_device_that_comes_back_is_one_change() -> None:
     assert shown(changes.rows()) == [("nvidia3", "lost", 10, 163)]
 
 
-def test_what_was_so_at_the_beginning_is_told_since_when_it_is() -> None:
+def test_what_was_so_at_the_start_is_shown_with_since_when_it_is() -> None:
     changes = Changes()
     changes.record(at(0, node(4, d1=lost(1)), since=-500))
     assert shown(changes.rows()) == [("nvidia1", "lost", -500, None)]
@@ -88,13 +88,13 @@ def test_a_device_that_was_not_read_yet_has_no_state() -> None:
     assert changes.rows()[0].text == "the device does not answer"
 
 
-def test_a_device_that_is_left_alone_is_told() -> None:
+def test_a_device_that_is_left_alone_is_shown() -> None:
     changes = Changes()
     changes.record(at(0, node(1, d0=unread(0, DeviceState.EXCLUDED))))
     assert shown(changes.rows()) == [("nvidia0", "excluded", 0, None)]
 
 
-def test_what_is_said_of_a_state_is_renewed_while_it_goes_on() -> None:
+def test_what_is_shown_of_a_state_is_renewed_while_it_goes_on() -> None:
     changes = Changes()
     changes.record(at(0, node(2, d1=hung(1))))
     rows = changes.rows()
@@ -135,7 +135,7 @@ def event(time: float, code: str = "xid_79") -> ErrorEvent:
     )
 
 
-def test_an_event_is_one_change_however_often_it_is_told() -> None:
+def test_an_event_is_one_change_however_often_it_is_reported() -> None:
     changes = Changes()
     for second in range(3):
         shot = msgspec.structs.replace(at(second, node(4)), events=(event(-5),))
@@ -173,7 +173,7 @@ def told(
     )
 
 
-def test_what_a_hub_tells_of_a_state_and_of_its_end_is_one_change() -> None:
+def test_what_a_hub_reports_of_a_state_and_of_its_end_is_one_change() -> None:
     events = (
         told(1, "device_lost", 0),
         told(2, "device_lost", 5, node="n8"),
@@ -201,7 +201,7 @@ def test_a_fleets_device_that_is_worse_ends_what_was_before() -> None:
     ]
 
 
-def test_an_end_whose_beginning_nobody_told_stands_alone() -> None:
+def test_an_end_whose_start_nobody_reported_stands_alone() -> None:
     (one,) = FleetChanges().rows(fleet_view(events=(told(1, "device_recovered", 5),)))
     assert (one.label, one.event) == ("back", True)
 
@@ -219,12 +219,12 @@ def test_before_the_first_tick_a_fleet_has_no_changes() -> None:
     ("seconds", "text"),
     [(42, "42 s"), (153, "2 min 33 s"), (11100, "3 h 05 min"), (187200, "2 d 4 h")],
 )
-def test_how_long_is_told_to_the_second_and_the_minute(seconds: float, text: str) -> None:
+def test_how_long_is_shown_to_the_second_and_the_minute(seconds: float, text: str) -> None:
     assert span_text(seconds) == text
 
 
 @pytest.mark.parametrize("width", [40, 80, 120])
-def test_a_line_tells_when_where_what_and_until_when(width: int) -> None:
+def test_a_line_shows_when_where_what_and_until_when(width: int) -> None:
     changes = Changes()
     changes.record(at(0, node(4, d3=lost(3))))
     changes.record(at(153, node(4)))
@@ -281,7 +281,7 @@ def test_what_is_over_asks_for_nothing() -> None:
     assert "→" not in plain(change_line(one, 160, NOW + 136, UNICODE))
 
 
-def test_what_to_do_about_a_state_is_told_of_a_fleet_too() -> None:
+def test_what_to_do_about_a_state_is_shown_for_a_fleet_too() -> None:
     view = msgspec.structs.replace(fleet_view(2, 2), events=[told(1, "device_lost", 5)])
     (one, *_) = FleetChanges().rows(view)
     assert (one.label, one.remedy) == ("lost", "drain the node and reboot it")

@@ -70,7 +70,7 @@ def inside(stage: Stage) -> list[str]:
 
 
 @pytest.mark.parametrize("size", [(40, 10), (40, 12), (60, 14), (120, 40)])
-def test_what_acknowledging_does_is_told_whole(size: tuple[int, int]) -> None:
+def test_what_acknowledging_does_is_shown_in_full(size: tuple[int, int]) -> None:
     async def check(stage: FleetStage) -> None:
         await stage.press("down", "down", "A")
         lines = inside(stage)

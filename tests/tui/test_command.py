@@ -93,7 +93,7 @@ def recording(folder: Path) -> Path:
         ({"interval": "soon"}, UsageError, "soon"),
     ],
 )
-def test_mistakes_are_told_before_the_terminal_is_touched(
+def test_mistakes_are_shown_before_the_terminal_is_touched(
     shown: list[Dashboard], wrong: dict[str, str], error: type[Exception], told: str
 ) -> None:
     with pytest.raises(error, match=told):
@@ -131,7 +131,7 @@ def test_options_go_before_the_file(shown: list[Dashboard], tmp_path: Path) -> N
     assert shown[0].board.preferences.interval_s == 0.5
 
 
-def test_what_is_wrong_with_the_file_is_told_on_the_screen(
+def test_what_is_wrong_with_the_file_is_shown_on_the_screen(
     shown: list[Dashboard], tmp_path: Path
 ) -> None:
     path = tmp_path / "accelwatch" / "dashboard.yaml"
@@ -221,7 +221,7 @@ def test_garbage_is_collected_once_it_is_loaded(
         (["fleet"], True, False),
     ],
 )
-def test_a_collector_is_begun_at_once_where_this_machine_is_shown(
+def test_a_collector_is_started_at_once_where_this_machine_is_shown(
     words: list[str], terminal: bool, begun: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kinds: list[bool] = []
@@ -246,7 +246,7 @@ def test_a_shown_machine_is_read_from_the_start(
     assert begun == ["begun", "closed"]
 
 
-def test_the_dashboard_reads_the_machine_that_it_is_told(
+def test_the_dashboard_reads_the_machine_that_is_passed(
     shown: list[Dashboard], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Processes below another root may be another pid namespace's: no signal is sent to them."""

@@ -47,7 +47,7 @@ def silent(shot: Snapshot | None, *targets: TargetNote, state: str = "down") -> 
     return silenced(shot, "n003", trouble, NOW + 340, 340.0, remedy=remedy)
 
 
-def test_a_node_that_is_down_is_told_first_with_the_reason_and_what_to_do() -> None:
+def test_a_node_that_is_down_is_shown_first_with_the_reason_and_what_to_do() -> None:
     text = shown(silent(node(8), REFUSED), DOWN)
     first = text.splitlines()[0]
     assert "✕ n003 is down, last answered 6 min ago" in first
@@ -57,7 +57,7 @@ def test_a_node_that_is_down_is_told_first_with_the_reason_and_what_to_do() -> N
     assert text.index("last answered 6 min") < text.index("Its last known state")
 
 
-def test_the_same_reason_is_not_told_for_each_device() -> None:
+def test_the_same_reason_is_not_shown_for_each_device() -> None:
     text = shown(silent(node(8, d3=lost(3)), REFUSED), DOWN)
     assert text.count("connection refused") == 1
     assert "Devices that are not well" in text
@@ -73,7 +73,7 @@ def test_a_node_that_never_answered_says_so() -> None:
     assert "Its last known state" not in text
 
 
-def test_a_node_that_is_heard_is_told_as_before() -> None:
+def test_a_node_that_answers_is_shown_as_before() -> None:
     shot = node(2)
     heard = msgspec.structs.replace(DOWN, state="up", age_s=0.4)
     assert shown(shot, heard) == shown(shot, None)
@@ -109,7 +109,7 @@ def test_a_node_without_a_known_fault_has_a_remedy_too() -> None:
     assert aging.explain("n1", "stale", ())[1]
 
 
-def test_the_doctor_key_on_a_node_that_is_down_tells_it() -> None:
+def test_the_doctor_key_on_a_node_that_is_down_shows_it() -> None:
     async def check(stage: FleetStage) -> None:
         await stage.press("6")
         stage.app.pull()

@@ -94,7 +94,7 @@ def test_enter_on_an_event_of_a_fleet_goes_to_the_device_of_its_node() -> None:
     on_fleet(check, source=FedFleet(fleet_view(events=(told,))))
 
 
-def test_an_event_of_a_node_that_is_gone_is_said_so() -> None:
+def test_an_event_of_a_node_that_is_gone_says_so() -> None:
     told = event(1, code="node_down", node="n999", device="", name="")
 
     async def check(stage: FleetStage) -> None:
@@ -121,7 +121,7 @@ class Film:
         pass
 
 
-def test_in_a_recording_enter_goes_to_the_moment() -> None:
+def test_in_a_recording_enter_goes_to_the_time() -> None:
     shots = [plain_node(second, gone=10 <= second < 20) for second in range(30)]
     source = ReplaySource(Film(*shots))
     source.playing = False

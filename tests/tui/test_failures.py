@@ -64,7 +64,7 @@ def test_a_quiet_end_has_no_failure() -> None:
     assert ended(Dashboard(board_of(), FedSource(node(2)))).failure is None
 
 
-def test_a_screen_that_breaks_is_told_in_a_line_with_the_place_of_the_details(
+def test_a_screen_that_breaks_is_shown_in_a_line_with_the_path_of_the_details(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     def broken(screen: LocalScreen) -> None:
@@ -108,7 +108,7 @@ def test_a_fleet_that_fails_ends_the_program_with_its_own_words(tmp_path: Path) 
     assert not list(tmp_path.iterdir())
 
 
-def test_details_that_cannot_be_written_are_told_too(tmp_path: Path) -> None:
+def test_details_that_cannot_be_written_are_shown_too(tmp_path: Path) -> None:
     (tmp_path / "accelwatch").write_text("a file in the way")
     error = failure.user_error(ValueError("x" * 1000), tmp_path / "accelwatch" / "error.txt")
     assert "cannot be written" in str(error)

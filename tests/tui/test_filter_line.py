@@ -63,7 +63,7 @@ def test_a_filter_takes_effect_while_it_is_typed_and_esc_takes_it_back() -> None
         ("temperature_celsius", "as in temperature_celsius > 85"),
     ],
 )
-def test_what_is_wrong_is_told_to_its_end(text: str, end: str, size: tuple[int, int]) -> None:
+def test_what_is_wrong_is_shown_to_its_end(text: str, end: str, size: tuple[int, int]) -> None:
     async def check(stage: Stage) -> None:
         await stage.press("slash")
         await typed(stage, text)
@@ -218,7 +218,7 @@ def test_a_fleet_is_filtered_while_it_is_typed_and_esc_takes_it_back(
 
 
 @pytest.mark.parametrize(("pause_s", "asked_at_once"), [(0.01, True), (3600.0, False)])
-def test_the_hub_is_asked_once_nothing_is_typed_any_more(
+def test_the_hub_is_queried_once_nothing_is_typed_any_more(
     pause_s: float, asked_at_once: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("accelwatch.tui.commands.fleet.filter_commands._TYPING_S", pause_s)

@@ -96,14 +96,14 @@ def test_a_number_used_again_is_not_hit(sleeper: "subprocess.Popen[bytes]") -> N
     assert sleeper.poll() is None
 
 
-def test_a_process_that_has_ended_is_told(sleeper: "subprocess.Popen[bytes]") -> None:
+def test_a_process_that_has_ended_is_shown(sleeper: "subprocess.Popen[bytes]") -> None:
     target = Target(sleeper.pid, began(sleeper.pid))
     sleeper.kill()
     sleeper.wait()
     assert send(target, signal.SIGTERM) == f"{target.pid} has ended"
 
 
-def test_another_users_process_is_told() -> None:
+def test_another_users_process_is_shown() -> None:
     def refuse(_: int) -> int:
         raise PermissionError
 
@@ -159,12 +159,12 @@ FIRST = 1_800_000_000.0
     ("text", "offset"),
     [("+5m", 1300), ("-30s", 970), ("50%", 1800), ("0%", 0), ("08:10", 600), ("08:10:05", 605)],
 )
-def test_moments(text: str, offset: float) -> None:
+def test_times(text: str, offset: float) -> None:
     found = parse_time(text, FIRST, FIRST + 1000, FIRST + 3600)
     assert found == pytest.approx(FIRST + offset, abs=1.0)
 
 
 @pytest.mark.parametrize("text", ["", "soon", "25:00", "+", "x%", "1:2:3:4"])
-def test_what_is_no_moment_is_told(text: str) -> None:
+def test_what_is_no_time_is_shown(text: str) -> None:
     with pytest.raises(UsageError):
         parse_time(text, FIRST, FIRST, FIRST + 10)

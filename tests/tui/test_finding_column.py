@@ -82,7 +82,7 @@ def test_the_column_is_there_where_a_node_is_suspected(width: int) -> None:
     assert "FINDING" not in heading_of(counted(fleet({}))[0], width)
 
 
-def test_a_cell_tells_alert_from_watch_without_colour_and_names_the_device() -> None:
+def test_a_cell_distinguishes_alert_from_watch_without_colour_and_names_the_device() -> None:
     assert cells_of(fleet(FOUND)) == {
         "n001": ("", "text"),
         "n002": ("", "text"),
@@ -94,7 +94,7 @@ def test_a_cell_tells_alert_from_watch_without_colour_and_names_the_device() -> 
     assert narrow["n004"][0].startswith("watch")
 
 
-def test_of_a_node_that_is_not_heard_it_is_not_of_now() -> None:
+def test_of_a_silent_node_it_is_not_of_now() -> None:
     assert cells_of(fleet(FOUND, n003="stale"))["n003"] == ("ALERT nvidia0 power", "faint")
 
 
@@ -125,7 +125,7 @@ def selected(view: FleetView, name: str, **preferences: Any) -> tuple[str, str]:
     return " ".join(plain(line).strip() for line in lines), lines[0][1][1]
 
 
-def test_the_selected_row_begins_with_the_sentence() -> None:
+def test_the_selected_row_starts_with_the_sentence() -> None:
     text, role = selected(fleet(FOUND), "n003")
     assert text.startswith(f"ALERT: {ALERT.sentence}")
     assert role == "bad"
@@ -184,7 +184,7 @@ def test_the_screen_shows_it() -> None:
     on(check, source=FedFleet(fleet(FOUND)))
 
 
-def test_a_hub_that_tells_of_no_finding_is_read() -> None:
+def test_a_hub_that_reports_no_finding_is_read() -> None:
     older = msgspec.json.encode(["n001", "up", 0.4, 0, ""])
     assert msgspec.json.decode(older, type=NodeNow).finding is None
     now = NodeNow("n003", "up", 0.4, 0, finding=ALERT)

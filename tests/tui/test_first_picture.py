@@ -147,7 +147,7 @@ def test_an_error_gives_the_terminal_back(terminal: Terminal, source: LiveSource
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_who_is_told_to_end_gives_the_terminal_back(
+def test_who_is_terminated_gives_the_terminal_back(
     terminal: Terminal, source: LiveSource, number: signal.Signals
 ) -> None:
     usual = signal.getsignal(number)
@@ -247,7 +247,7 @@ def test_what_takes_long_to_load_is_not_waited_for() -> None:
     assert subprocess.run(words, capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
-def test_what_is_being_started_is_said_before_anything_else(terminal: Terminal) -> None:
+def test_what_is_being_started_is_shown_before_anything_else(terminal: Terminal) -> None:
     with starting_picture("starting 24 simulated nodes", terminal.descriptor):
         terminal.until(b"\x1b[?1049h", b"accelwatch", b"starting 24 simulated nodes ...")
     assert b"\x1b[?1049l" not in terminal.output

@@ -220,7 +220,7 @@ def test_wrong_conditions_are_refused(text: str) -> None:
         (1_240_000, "1.24 MW"),
     ],
 )
-def test_power_is_told_with_a_fitting_unit(value: float | None, shown: str) -> None:
+def test_power_is_shown_with_a_fitting_unit(value: float | None, shown: str) -> None:
     assert watts(value) == shown
 
 
@@ -301,7 +301,7 @@ def test_history_of_the_hub_becomes_readings() -> None:
 
 
 @pytest.mark.parametrize("held", ["", 'state == "lost"'])
-def test_devices_of_a_bad_health_are_told_apart_whatever_the_filter(held: str) -> None:
+def test_devices_of_a_bad_health_are_distinguished_whatever_the_filter(held: str) -> None:
     whole = fleet_view(12, faults={**FAULTS, "n004/6": "degraded", "n004/6!": "failed"})
     kept = [now for now in whole.devices if not held or now.state == "lost"]
     board = board_for(msgspec.structs.replace(whole, devices=kept, filter=held))
@@ -324,7 +324,7 @@ def test_devices_of_a_bad_health_are_told_apart_whatever_the_filter(held: str) -
         ({"ok": 1}, {"failed": 9, "degraded": 9}, {"ok": 0, "degraded": 0, "failed": 1}),
     ],
 )
-def test_sums_of_any_hub_are_told_as_standings(
+def test_sums_of_any_hub_are_shown_as_statuses(
     devices: dict[str, int], health: dict[str, int], told: dict[str, int]
 ) -> None:
     found = state_counts(devices, health)

@@ -49,7 +49,7 @@ def test_they_are_there_where_there_is_room(size: tuple[int, int], shown: int) -
 
 
 @pytest.mark.parametrize("past", [None, RecentHistory(step_s=10, end=NOW, values={})])
-def test_nothing_takes_their_place_where_nothing_is_known_of_the_past(
+def test_nothing_is_shown_in_their_stead_where_nothing_is_known_of_the_past(
     past: RecentHistory | None,
 ) -> None:
     async def check(stage: FleetStage) -> None:
@@ -60,7 +60,7 @@ def test_nothing_takes_their_place_where_nothing_is_known_of_the_past(
     on(check, size=(200, 60), source=fed(past))
 
 
-def test_they_are_asked_for_again_after_a_while_only() -> None:
+def test_they_are_requested_again_after_a_while_only() -> None:
     source = fed(hour())
 
     async def check(stage: FleetStage) -> None:
@@ -71,7 +71,7 @@ def test_they_are_asked_for_again_after_a_while_only() -> None:
     on(check, size=(200, 60), source=source)
 
 
-def test_they_are_not_asked_for_where_they_are_not_shown() -> None:
+def test_they_are_not_requested_where_they_are_not_shown() -> None:
     source = fed(hour())
 
     async def check(stage: FleetStage) -> None:
@@ -202,7 +202,7 @@ def test_a_young_hour_is_drawn_from_its_first_value_over_the_whole_width(
     assert since_first_value(young(steps)).values["power_watts"] == [100.0] * steps
 
 
-def test_the_past_of_one_quantity_that_began_later_keeps_its_place() -> None:
+def test_the_past_of_one_quantity_that_started_later_keeps_its_position() -> None:
     past = RecentHistory(step_s=60, end=NOW, values={"a": [None, None, 1.0, 2.0], "b": [None, 3.0]})
     assert since_first_value(past).values == {"a": [1.0, 2.0], "b": [None, 3.0]}
 

@@ -11,7 +11,7 @@ from support.dashboards.local import FedSource, running
 from support.dashboards.local import node as machine
 
 
-def test_it_begins_on_the_fleet_with_the_worst_node_first() -> None:
+def test_it_starts_on_the_fleet_with_the_worst_node_first() -> None:
     async def check(stage: FleetStage) -> None:
         assert stage.screen_name == "fleet"
         assert names(stage)[:4] == ["n003", "n002", "n006", "n009"]

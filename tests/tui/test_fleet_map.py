@@ -144,7 +144,7 @@ def test_where_a_device_is_one_cell_a_fault_is_two_and_shifts_no_other_node(inde
     )
 
 
-def test_wide_cells_tell_figure_word_and_the_last_minutes() -> None:
+def test_wide_cells_show_figure_word_and_the_last_minutes() -> None:
     board = board_for(fleet_view(8, faults=FAULTS))
     view = board.view
     assert view is not None

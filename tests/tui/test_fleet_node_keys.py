@@ -44,7 +44,7 @@ def test_a_silent_node_is_opened_with_its_age_and_without_values_of_now() -> Non
     on(check)
 
 
-def test_graphs_of_an_opened_node_begin_with_what_the_hub_remembers() -> None:
+def test_graphs_of_an_opened_node_start_with_what_the_hub_remembers() -> None:
     source = FedFleet(fleet_view(1), machine(1))
     assert source.view is not None
     place = source.view.slots[0]
@@ -104,7 +104,7 @@ def test_one_missing_device_is_acknowledged_from_its_light() -> None:
     on(check, fleet_form="grid")
 
 
-def test_a_refused_acknowledgement_is_told() -> None:
+def test_a_refused_acknowledgement_is_shown() -> None:
     async def check(stage: FleetStage) -> None:
         stage.fed.refusal = "the hub wants a password"
         await stage.press("A", "down", "enter")

@@ -94,7 +94,7 @@ def on(
     asyncio.run(go())
 
 
-def test_it_begins_with_the_keys_on_the_time_line(folder: Path) -> None:
+def test_it_starts_with_the_keys_on_the_time_line(folder: Path) -> None:
     async def check(stage: ReplayStage) -> None:
         text = stage.text()
         assert "archive fleet" in text
@@ -154,7 +154,7 @@ def test_to_incidents_and_back(folder: Path) -> None:
     on(folder, check)
 
 
-def test_the_incidents_screen_has_those_of_the_moment(folder: Path) -> None:
+def test_the_incidents_screen_has_those_of_the_time(folder: Path) -> None:
     async def check(stage: ReplayStage) -> None:
         await stage.shown("n", "5")
         assert "1 open  ▲ 1 warning" in stage.text()
@@ -312,7 +312,7 @@ def test_the_line_takes_what_the_terminal_has(folder: Path, rows: int, lines: in
     on(folder, check, (80, rows))
 
 
-def test_ages_do_not_grow_while_a_moment_is_looked_at(folder: Path) -> None:
+def test_ages_do_not_grow_while_a_time_is_looked_at(folder: Path) -> None:
     async def check(stage: ReplayStage) -> None:
         await stage.scanned()
         await stage.shown("n")

@@ -37,7 +37,7 @@ def test_every_form_fits_every_size(size: tuple[int, int], keys: str) -> None:
 
 
 @pytest.mark.parametrize("theme", PALETTES)
-def test_every_theme_tells_states_in_words_and_signs(theme: str) -> None:
+def test_every_theme_shows_states_in_words_and_signs(theme: str) -> None:
     async def go() -> None:
         source = FedFleet(fleet_view(12, faults=FAULTS))
         async with following(source, board=board_of(theme=theme)) as stage:
@@ -88,7 +88,7 @@ def test_before_the_first_tick_the_screen_waits() -> None:
     asyncio.run(go())
 
 
-def test_a_hub_that_never_answered_is_told_with_its_reason() -> None:
+def test_a_hub_that_never_answered_is_shown_with_its_reason() -> None:
     async def go() -> None:
         source = FedFleet(None)
         source.trouble = Problem(text="hub:9878 refuses the connection", since=NOW - 30)

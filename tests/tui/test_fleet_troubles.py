@@ -25,7 +25,7 @@ DNS = "dns agents.svc: no answer from 10.96.0.10 within 5 s, asked again every 3
 FORGETFUL = "the inventory cannot be kept: /var/lib/accelwatch: read-only file system"
 
 
-def test_troubles_of_the_store_are_told_with_its_address() -> None:
+def test_troubles_of_the_store_are_shown_with_its_address() -> None:
     store = StoreState(address="http://store:9090", fault="refused", warnings=("partial",))
     sums = fleet_document(problems=("dns: no answer",), store=store)
     assert sums.troubles == (
@@ -54,7 +54,7 @@ def test_problems_stand_while_they_stand(width: int, form: str) -> None:
     on(check, size=(width, 24), fleet_form=form)
 
 
-def test_where_the_header_has_one_line_silence_is_told_below_the_totals() -> None:
+def test_where_the_header_has_one_line_silence_is_shown_below_the_totals() -> None:
     async def check(stage: FleetStage) -> None:
         stage.fed.trouble = Problem(text="connection refused", since=NOW)
         await stage.wait(60.0)
@@ -112,7 +112,7 @@ def test_an_empty_fleet_without_troubles_has_no_targets() -> None:
 
 
 @pytest.mark.parametrize("form", ["list", "grid"])
-def test_a_filter_that_nothing_matches_is_told_with_the_way_out(form: str) -> None:
+def test_a_filter_that_nothing_matches_is_shown_with_the_way_out(form: str) -> None:
     async def check(stage: FleetStage) -> None:
         await stage.press("slash", *"nobody", "enter")
         assert 'no node or device has the text "nobody"' in stage.text()
@@ -207,7 +207,7 @@ def test_a_node_that_cannot_read_its_devices_says_why_and_stands_above_those_tha
     on(check, size=(140, 24), source=FedFleet(bare))
 
 
-def test_a_node_that_is_not_heard_says_why_in_its_row() -> None:
+def test_a_silent_node_says_why_in_its_row() -> None:
     async def check(stage: FleetStage) -> None:
         line = next(row for row in stage.text().splitlines() if "n002" in row)
         assert "permission denied" in line

@@ -36,7 +36,7 @@ def test_grouping_goes_round_and_groups_are_folded() -> None:
     on(check)
 
 
-def test_groups_tell_the_totals_of_users() -> None:
+def test_groups_show_the_totals_of_users() -> None:
     async def check(stage: FleetStage) -> None:
         assert stage.app.fleet_controller is not None
         groups = {row.group: row for row in stage.app.fleet_controller.board.groups}
@@ -181,7 +181,7 @@ def test_copying_a_node_a_group_and_a_light(monkeypatch: pytest.MonkeyPatch) -> 
     on(check)
 
 
-def test_problems_of_the_hub_are_told_in_full() -> None:
+def test_problems_of_the_hub_are_shown_in_full() -> None:
     problems = (
         "dns agents.svc: no answer within 5 s",
         "the inventory cannot be kept: " + "x " * 90,

@@ -58,7 +58,7 @@ def test_hubs_without_problems_have_their_lines_too() -> None:
     on(check, source=FedFleet(of_hubs(fleet_view(), UP, never)), size=(120, 24))
 
 
-def test_the_group_key_begins_with_the_hub() -> None:
+def test_the_group_key_starts_with_the_hub() -> None:
     async def check(stage: FleetStage) -> None:
         await stage.press("t")
         assert "grouped by hub" in stage.text()

@@ -17,7 +17,7 @@ async def settled(stage: FleetStage, words: str) -> None:
     await stage.until(words)
 
 
-def test_an_incident_is_silenced_from_the_list_once_it_is_said_why() -> None:
+def test_an_incident_is_silenced_from_the_list_once_a_reason_is_typed() -> None:
     async def check(stage: FleetStage) -> None:
         await stage.press("5", "S")
         for words in (
@@ -79,7 +79,7 @@ def test_an_incident_is_closed_with_a_reason_and_esc_leaves_it_open() -> None:
     on(check, source=of(low_power()))
 
 
-def test_what_the_hub_refuses_is_said() -> None:
+def test_what_the_hub_refuses_is_shown() -> None:
     source = of(low_power())
     assert source.changes is not None
     source.changes.refusal = "not closed: answered 403: this server is open to all"
@@ -103,7 +103,7 @@ def said_of(source: FedFleet, key: str, *, readonly: bool = False) -> str:
     return texts[0]
 
 
-def test_where_nothing_may_be_changed_that_is_said() -> None:
+def test_where_nothing_may_be_changed_the_screen_says_so() -> None:
     for key in ("S", "X"):
         assert said_of(of(over()), key) == "i3 is over"
         assert said_of(of(low_power()), key, readonly=True).endswith("(--readonly)")

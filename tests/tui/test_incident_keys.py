@@ -47,7 +47,7 @@ def test_a_filter_that_nothing_matches_says_so() -> None:
     on(check, source=of(low_power()))
 
 
-def test_a_condition_with_a_mistake_is_told_while_it_is_typed() -> None:
+def test_a_condition_with_a_mistake_is_shown_while_it_is_typed() -> None:
     async def check(stage: FleetStage) -> None:
         await stage.press("5", "slash", *"severty==1")
         assert "severity" in stage.text().splitlines()[-1]
@@ -94,7 +94,7 @@ def test_those_that_are_over_can_be_left_out() -> None:
     on(check, source=of(*everything()))
 
 
-def test_what_a_rule_has_met_is_not_told_as_what_is_expected() -> None:
+def test_what_a_rule_has_met_is_not_shown_as_what_is_expected() -> None:
     async def check(stage: FleetStage) -> None:
         await stage.press("5", "enter")
         await stage.until("state is lost")
@@ -105,7 +105,7 @@ def test_what_a_rule_has_met_is_not_told_as_what_is_expected() -> None:
     on(check, source=of(incident_now(incident(1, evidence=(state,)))))
 
 
-def test_a_page_tells_all_of_an_incident() -> None:
+def test_a_page_shows_all_of_an_incident() -> None:
     source = of(*everything())
     source.device_history_answer, source.explanation = past(), explanation()
 
@@ -186,7 +186,7 @@ def test_the_band_fits_every_size(size: tuple[int, int], ascii_only: bool) -> No
     asyncio.run(go())
 
 
-def test_a_page_follows_its_incident_and_stays_when_it_is_told_no_more() -> None:
+def test_a_page_follows_its_incident_and_stays_when_it_is_reported_no_more() -> None:
     async def check(stage: FleetStage) -> None:
         await stage.press("5", "enter")
         await stage.until("no rule is in force")
@@ -218,7 +218,7 @@ def test_left_and_right_go_to_the_incidents_beside() -> None:
     on(check, source=of(*everything()), size=(140, 60))
 
 
-def test_doubt_silence_and_end_are_told_on_the_page() -> None:
+def test_doubt_silence_and_end_are_shown_on_the_page() -> None:
     async def check(stage: FleetStage) -> None:
         await stage.press("5", *["down"] * 4, "enter")
         assert "any user of the node could have written this" in stage.text()
@@ -243,7 +243,7 @@ def test_enter_on_a_page_opens_the_node_with_its_device() -> None:
     on(check, source=of(low_power()))
 
 
-def test_a_node_that_the_fleet_has_not_is_said() -> None:
+def test_a_node_that_the_fleet_has_not_is_named() -> None:
     async def check(stage: FleetStage) -> None:
         await stage.press("5", "enter", "enter")
         assert "no node n009 in this fleet" in stage.text()

@@ -129,7 +129,7 @@ def test_a_rack_is_called_by_its_name() -> None:
     assert (location_of(rack), entity_of(rack)) == ("rack r7", "rack:r7")
 
 
-def test_growth_of_a_counter_is_drawn_and_what_is_not_kept_is_said() -> None:
+def test_growth_of_a_counter_is_drawn_and_what_is_not_kept_is_named() -> None:
     incident = low_power().incident
     throttled = "throttle_active.thermal_hardware"
     known = IncidentHistory(was_requested=True, device=past())
@@ -165,18 +165,18 @@ def test_the_sentence_of_a_finding_needs_no_graph() -> None:
     assert reasons(alone.incident, compared) == ["no graph of thermal: not a number"]
 
 
-def test_a_word_is_not_drawn_and_that_is_said() -> None:
+def test_a_text_is_not_drawn_and_the_page_says_so() -> None:
     known = IncidentHistory(was_requested=True, device=past())
     (why,) = reasons(lost().incident, known)
     assert why == "no graph of device_up: not a number"
 
 
-def test_what_began_before_the_graphs_is_said() -> None:
+def test_what_started_before_the_graphs_is_named() -> None:
     known = IncidentHistory(was_requested=True, device=past())
     assert "began before the last 15 min" in reasons(muted().incident, known)[-1]
 
 
-def test_a_moment_that_makes_no_sense_is_none() -> None:
+def test_a_time_that_makes_no_sense_is_none() -> None:
     assert seconds_of("noon") == seconds_of(None) == 0.0
     assert seconds_of(hint().incident.since) > 1e9
 

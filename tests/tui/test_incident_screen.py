@@ -59,7 +59,7 @@ def test_list_and_page_fit_every_size(size: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize("theme", PALETTES)
-def test_severity_and_state_are_told_in_words_in_every_theme(theme: str) -> None:
+def test_severity_and_state_are_shown_in_words_in_every_theme(theme: str) -> None:
     async def go() -> None:
         async with following(of(*everything()), board=board_of(theme=theme)) as stage:
             await stage.press("5")
@@ -131,7 +131,7 @@ def test_a_group_is_one_row_until_it_is_unfolded() -> None:
     on(check, source=of(*everything()))
 
 
-def test_members_stand_by_themselves_where_their_group_is_not_told() -> None:
+def test_members_stand_by_themselves_where_their_group_is_not_reported() -> None:
     async def check(stage: FleetStage) -> None:
         await stage.press("5")
         assert listed(stage) == ["i25", "i26", "i27", "i28"]
@@ -158,7 +158,7 @@ def test_when_all_is_well_it_says_how_many_rules_watch_how_much() -> None:
     on(check, source=of())
 
 
-def test_an_older_hub_is_told_apart_from_one_without_rules() -> None:
+def test_an_older_hub_is_distinguished_from_one_without_rules() -> None:
     async def check(stage: FleetStage) -> None:
         await stage.press("5")
         assert "it is older than this dashboard" in stage.text()
@@ -175,7 +175,7 @@ def test_an_archive_in_which_nobody_looks_for_incidents_says_what_does() -> None
     assert "older" not in said
 
 
-def test_before_the_first_tick_nothing_is_said_of_incidents() -> None:
+def test_before_the_first_tick_nothing_is_shown_of_incidents() -> None:
     async def check(stage: FleetStage) -> None:
         await stage.press("5", "enter", "o", "slash", "escape", "r")
         assert "no picture of the incidents yet" in stage.text()
@@ -195,7 +195,7 @@ def test_what_is_wrong_with_the_rules_stands_below_and_in_full_behind_a_key() ->
     on(check, source=of(low_power(), problems=("the journal is full", "rule a is switched off")))
 
 
-def test_more_than_are_told_are_counted() -> None:
+def test_more_than_are_reported_are_counted() -> None:
     async def check(stage: FleetStage) -> None:
         await stage.press("5")
         assert "3 more, not listed" in stage.text()

@@ -89,7 +89,7 @@ def test_without_an_agent_or_its_rules_the_screen_says_how_to_get_them() -> None
         on(check, source, size=(80, 24))
 
 
-def test_nobody_is_asked_before_the_screen_is_opened() -> None:
+def test_nothing_is_queried_before_the_screen_is_opened() -> None:
     source = FedFleet(fleet_with_incidents(lost()))
     asked = []
 

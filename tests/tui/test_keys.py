@@ -148,7 +148,7 @@ def test_filtering_devices_by_text_and_expression() -> None:
     on(check)
 
 
-def test_a_wrong_filter_is_told_with_its_column_and_not_taken() -> None:
+def test_a_wrong_filter_is_shown_with_its_column_and_not_taken() -> None:
     async def check(stage: Stage) -> None:
         await stage.press("slash", *"indx", "equals_sign", "equals_sign", "1", "enter")
         assert stage.screen_name == "FilterScreen"
@@ -286,7 +286,7 @@ def test_a_terminal_that_cannot_be_given_back_is_kept() -> None:
     on(check)
 
 
-def test_help_begins_with_the_screen_it_was_asked_for_on() -> None:
+def test_help_starts_with_the_screen_it_was_opened_on() -> None:
     async def check(stage: Stage) -> None:
         await stage.press("4", "question_mark")
         assert "On this screen: processes" in stage.text()

@@ -141,7 +141,7 @@ def test_a_value_that_stands_has_no_time_since_to_fill_when_it_is_the_last() -> 
     assert len(ring.series(0, 1004.0, stands=True)) == 60
 
 
-def test_a_coarse_ring_is_not_empty_at_the_beginning_of_a_stretch() -> None:
+def test_a_coarse_ring_is_not_empty_at_the_start_of_a_stretch() -> None:
     ring = Ring(20, 180, 1)
     ring.add(1019.0, (1.0,))
     assert ring.series(0, 1021.0, stands=True)[-1] == 1.0

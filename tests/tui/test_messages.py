@@ -51,7 +51,7 @@ def test_a_message_goes_from_every_screen_that_showed_it(between: list[str]) -> 
     asyncio.run(go())
 
 
-def test_a_message_told_in_a_node_is_not_there_back_in_the_fleet() -> None:
+def test_a_message_shown_in_a_node_is_not_there_back_in_the_fleet() -> None:
     async def go() -> None:
         async with following(FedFleet(fleet_view(3))) as stage:
             await stage.press("T", "enter")

@@ -44,7 +44,7 @@ def test_shortened_names_differ_and_fit(names: list[str], width: int) -> None:
         assert cut == name or "…" in cut
 
 
-def test_the_end_that_tells_them_apart_stays() -> None:
+def test_the_end_that_distinguishes_them_stays() -> None:
     assert shortened(ADDRESSES[1], 14, common_affixes(ADDRESSES), "…") == "…7.0.0.1:19401"
     assert shortened(ADDRESSES[1], 8, common_affixes(ADDRESSES), "…") == "…1:19401"
     assert shortened(DOMAINS[7], 12, common_affixes(DOMAINS), "…") == "gpu007.clus…"
@@ -69,7 +69,7 @@ def renamed(view: FleetView) -> FleetView:
 
 @pytest.mark.parametrize("size", [(40, 20), (80, 30), (120, 40), (200, 50)])
 @pytest.mark.parametrize("form", ["list", "grid"])
-def test_every_address_of_a_fleet_can_be_told_apart(size: tuple[int, int], form: str) -> None:
+def test_every_address_of_a_fleet_can_be_distinguished(size: tuple[int, int], form: str) -> None:
     view = renamed(fleet_view(12, faults=FAULTS, events=[event(n) for n in range(3)]))
 
     async def check(stage: FleetStage) -> None:
@@ -82,7 +82,7 @@ def test_every_address_of_a_fleet_can_be_told_apart(size: tuple[int, int], form:
 
 
 @pytest.mark.parametrize("size", [(80, 30), (120, 40)])
-def test_events_tell_the_node_and_the_device(size: tuple[int, int]) -> None:
+def test_events_show_the_node_and_the_device(size: tuple[int, int]) -> None:
     view = renamed(fleet_view(12, faults=FAULTS, events=[event(n) for n in range(3)]))
 
     async def check(stage: FleetStage) -> None:

@@ -47,7 +47,7 @@ def work(*owners: Owner) -> str:
     return device_cells.work(view)
 
 
-def test_an_owner_is_told_as_job_or_pod_and_user_or_namespace() -> None:
+def test_an_owner_is_shown_as_job_or_pod_and_user_or_namespace() -> None:
     other = msgspec.structs.replace(JOB, job_id="48122", user="grace")
     assert work(JOB) == "48121 ada"
     assert work(POD) == "llama-0 research"
@@ -72,7 +72,7 @@ def test_owners_are_shown_where_there_is_room_and_one_is_known(width: int) -> No
     asyncio.run(go())
 
 
-def test_a_block_and_a_heat_grid_tell_the_owner_too() -> None:
+def test_a_block_and_a_heat_grid_show_the_owner_too() -> None:
     async def go() -> None:
         async with running(FedSource(owned(node(1), JOB)), (120, 40)) as stage:
             assert "work 48121 ada" in stage.text()
@@ -171,7 +171,7 @@ def test_a_node_without_devices_says_what_the_hub_says() -> None:
         (["end", "up", "enter"], "the node answers, but reports no accelerator"),
     ],
 )
-def test_of_a_node_without_backends_its_state_is_told(keys: list[str], told: str) -> None:
+def test_of_a_node_without_backends_its_state_is_shown(keys: list[str], told: str) -> None:
     async def check(stage: FleetStage) -> None:
         await stage.press(*keys)
         stage.app.pull()
@@ -182,7 +182,7 @@ def test_of_a_node_without_backends_its_state_is_told(keys: list[str], told: str
 
 
 @pytest.mark.parametrize("size", [(40, 12), (80, 24), (140, 40)])
-def test_a_machine_without_devices_tells_the_reason_and_the_remedy(size: tuple[int, int]) -> None:
+def test_a_machine_without_devices_shows_the_reason_and_the_remedy(size: tuple[int, int]) -> None:
     async def go() -> None:
         async with running(FedSource(driverless()), size) as stage:
             told = " ".join(stage.text().split())
@@ -202,7 +202,7 @@ def test_a_machine_without_devices_tells_the_reason_and_the_remedy(size: tuple[i
     asyncio.run(go())
 
 
-def test_a_filter_of_devices_that_nothing_matches_is_told() -> None:
+def test_a_filter_of_devices_that_nothing_matches_is_shown() -> None:
     async def go() -> None:
         async with running(FedSource(node(8))) as stage:
             await stage.press("slash", *"nothing", "enter")

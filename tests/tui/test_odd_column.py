@@ -94,7 +94,7 @@ def test_a_click_on_the_heading_sorts_by_it() -> None:
     assert columns.sort_at(WIDE, board, heading.index("ODD")) == "odd"
 
 
-def test_the_selected_row_tells_the_values_and_one_that_is_alike_does_not() -> None:
+def test_the_selected_row_shows_the_values_and_one_that_is_alike_does_not() -> None:
     board, sight = seen(fleet(ODD))
     told = {
         row.node: " ".join(plain(line) for line in selected_lines(row, sight, WIDE, 3))

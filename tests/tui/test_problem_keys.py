@@ -10,7 +10,7 @@ from support.dashboards.local import FedSource, hung, lost, node, running
 
 
 @pytest.mark.parametrize(("present", "place"), [(None, 2), (0, 2), (2, 5), (4, 5), (5, 2), (7, 2)])
-def test_the_first_place_after_the_present_one_and_round(present: int | None, place: int) -> None:
+def test_the_first_index_after_the_present_one_and_round(present: int | None, place: int) -> None:
     assert following([2, 5], present) == place
 
 
@@ -29,7 +29,7 @@ def test_devices_that_are_wrong_are_gone_through(screen: str) -> None:
     asyncio.run(go())
 
 
-def test_where_nothing_is_wrong_it_is_said() -> None:
+def test_where_nothing_is_wrong_the_screen_says_so() -> None:
     async def go() -> None:
         async with running(FedSource(node(2))) as stage:
             before = stage.app.board.selected_id

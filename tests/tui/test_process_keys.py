@@ -220,7 +220,9 @@ def test_processes_of_another_namespace_are_explained_not_signalled(sent: Sent) 
     assert sent.calls == []
 
 
-def test_environment_hides_values_until_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_hides_values_until_the_key_is_pressed_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(
         "accelwatch.tui.screens.process.read_environment",
         lambda process, *, local: {"TOKEN": "secret"},

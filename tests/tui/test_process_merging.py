@@ -78,13 +78,13 @@ def test_without_its_start_nobody_knows_that_it_is_the_same() -> None:
     assert len(merged(rows_of(views))) == 2
 
 
-def test_a_partition_and_its_device_tell_the_same_memory_once() -> None:
+def test_a_partition_and_its_device_report_the_same_memory_once() -> None:
     whole, part = on_device(view(0), worker()), on_device(mig_view(1, 0), worker())
     rows = merged(rows_of([whole, part]))
     assert [row.process.gpu_memory_bytes for row in rows if row.process] == [10 * GIB]
 
 
-def test_memory_that_nobody_tells_is_not_zero() -> None:
+def test_memory_that_nobody_reports_is_not_zero() -> None:
     views = [on_device(busy_view(index), worker(gpu_memory_bytes=None)) for index in range(2)]
     (row,) = merged(rows_of(views))
     assert row.process is not None

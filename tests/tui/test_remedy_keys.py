@@ -47,7 +47,7 @@ async def typed(stage: FleetStage, *keys: str) -> None:
     await stage.pilot.pause()
 
 
-def test_a_plan_is_shown_and_approved_once_it_is_said_why() -> None:
+def test_a_plan_is_shown_and_approved_once_a_reason_is_typed() -> None:
     source = acting()
     assert source.remedies is not None
     source.remedies.answer = answered("approve by kim: board is dead", draining())
@@ -109,7 +109,7 @@ SAID = (
 )
 
 
-def test_each_word_is_said_of_the_node_of_the_incident() -> None:
+def test_each_command_is_sent_for_the_node_of_the_incident() -> None:
     async def check(stage: FleetStage) -> None:
         await stage.press("5")
         for count, (key, steps, verb, lasts) in enumerate(SAID, 1):
@@ -171,7 +171,7 @@ def test_what_the_hub_refuses_stays_until_it_is_closed() -> None:
     on(check, source=source)
 
 
-def test_a_word_that_changes_nothing_or_leaves_doubt_is_told_as_such() -> None:
+def test_a_command_that_changes_nothing_or_leaves_doubt_is_shown_as_such() -> None:
     source = acting()
     fed = source.remedies
     assert fed is not None
@@ -198,7 +198,7 @@ def test_a_word_that_changes_nothing_or_leaves_doubt_is_told_as_such() -> None:
     on(check, source=source)
 
 
-def test_where_there_is_nothing_to_approve_or_deny_that_is_said() -> None:
+def test_where_there_is_nothing_to_approve_or_deny_the_screen_says_so() -> None:
     source = acting()
     fed = source.remedies
     assert fed is not None
@@ -237,7 +237,7 @@ def said_of(source: FedFleet, key: str, *, readonly: bool = False) -> str:
     return texts[0]
 
 
-def test_where_no_word_can_be_said_that_is_told() -> None:
+def test_where_no_command_can_be_sent_the_screen_says_so() -> None:
     assert "a hub with remedy.actions does" in said_of(of(lost()), "P")
     assert said_of(acting(), "P", readonly=True).endswith("(--readonly)")
     assert "no remedy.actions" in said_of(acting(remedies=RemediesPage(acts=False)), "Q")
@@ -245,7 +245,7 @@ def test_where_no_word_can_be_said_that_is_told() -> None:
     assert said_of(acting(job()), "D").startswith("i6 is about 2 nodes")
 
 
-def test_keys_are_told_only_where_the_hub_acts() -> None:
+def test_keys_are_shown_only_where_the_hub_acts() -> None:
     async def check(stage: FleetStage) -> None:
         await stage.press("5")
         assert "P approve" in stage.text().splitlines()[-1]
@@ -331,7 +331,7 @@ def test_a_plan_says_what_the_scheduler_answers_to_a_drain() -> None:
     on(check, source=source, size=(200, 50))
 
 
-def test_what_is_done_is_told_on_list_page_and_head() -> None:
+def test_what_is_done_is_shown_on_list_page_and_head() -> None:
     many = page(
         awaiting_approval(),
         *(remedy(f"n0{n}", "suspect", "i30", blocked_by="as others") for n in range(25, 29)),
@@ -357,7 +357,7 @@ def test_what_is_done_is_told_on_list_page_and_head() -> None:
     on(check, source=acting(lost(), *storm(), remedies=many), size=(200, 50))
 
 
-def test_a_mark_a_spare_and_a_hold_are_told_on_the_page() -> None:
+def test_a_mark_a_spare_and_a_hold_are_shown_on_the_page() -> None:
     told = page(draining(), vetoes=(veto("n009"),))
 
     async def check(stage: FleetStage) -> None:

@@ -60,7 +60,7 @@ def test_a_recording_is_paused_stepped_sought_sped_up_and_looped() -> None:
 
 
 @pytest.mark.parametrize(("loop", "says"), [(False, "ended"), (True, "playing")])
-def test_a_recording_at_its_end_says_so_unless_it_begins_again(loop: bool, says: str) -> None:
+def test_a_recording_at_its_end_says_so_unless_it_restarts(loop: bool, says: str) -> None:
     source = ReplaySource(Shots(3), loop=loop)
     source.seek(source.progress[2])
     assert source.playing
@@ -78,7 +78,7 @@ def test_a_recording_that_is_not_at_its_end_plays_or_is_stopped() -> None:
     assert "ended" in banner(source, ASCII)
 
 
-def test_p_at_the_end_begins_again() -> None:
+def test_p_at_the_end_restarts() -> None:
     async def go() -> None:
         source = ReplaySource(Shots(30))
         async with running(source, board=board_of()) as stage:

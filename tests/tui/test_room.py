@@ -41,7 +41,7 @@ def host(**changes: object) -> DeviceView:
     return view(0, reading=reading, **changes)
 
 
-def test_the_host_is_told_where_it_was_collected() -> None:
+def test_the_host_is_shown_where_it_was_collected() -> None:
     text = "  cpu 12%  load 3.2/64  mem 120/512 GiB  waiting cpu 1% io 0%"
     assert plain(host_line(host(), 100)) == text
     assert plain(host_line(host(), len(text) - 1)) == text[: text.index("  waiting")]
@@ -63,7 +63,7 @@ def test_a_host_that_has_too_much_to_do_is_a_warning(
     assert (name, "warn") in host_line(view(0, reading=reading), 100)
 
 
-def test_what_the_host_does_not_tell_is_left_out() -> None:
+def test_what_the_host_does_not_report_is_left_out() -> None:
     reading = Reading(device_id="host", values={("host_load_average", "1"): 2.0})
     assert plain(host_line(view(0, reading=reading), 100)) == "  load 2.0"
 

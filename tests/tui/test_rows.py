@@ -61,14 +61,14 @@ def test_name_and_three_figures_are_on_every_width(width: int) -> None:
 @pytest.mark.parametrize(
     ("view", "word"), [(lost(2), "lost"), (hung(2), "hung"), (stale(2), "stale")]
 )
-def test_trouble_is_told_in_words_on_every_width(view: DeviceView, word: str, width: int) -> None:
+def test_trouble_is_shown_in_words_on_every_width(view: DeviceView, word: str, width: int) -> None:
     text = plain(device_rows.row(view, node(), width, UNICODE))
     assert word in text
     assert verdict(view, node()).summary[:12] in text
     assert "%" not in text
 
 
-def test_a_lost_device_tells_reason_and_since_when() -> None:
+def test_a_lost_device_shows_reason_and_since_when() -> None:
     line = device_rows.row(lost(3), node(), 140, UNICODE)
     text = plain(line)
     assert "✕ lost" in text
@@ -232,7 +232,7 @@ def test_a_process_more_does_not_change_the_height_of_graphs_each_time() -> None
     assert len(set(heights)) <= 3
 
 
-def test_a_device_that_was_never_asked_is_called_by_where_it_sits() -> None:
+def test_a_device_that_was_never_read_is_called_by_where_it_sits() -> None:
     one = lost(2)
     bare = msgspec.structs.replace(one.device, model=None)
     told = msgspec.structs.replace(one, device=bare)

@@ -119,7 +119,7 @@ def test_a_device_in_trouble_stays_where_it_was_and_the_others_go_on() -> None:
     asyncio.run(go())
 
 
-def test_the_header_tells_the_worst_state_first_and_the_age() -> None:
+def test_the_header_shows_the_worst_state_first_and_the_age() -> None:
     async def go() -> None:
         shot = node(8, d3=lost(3), d5=hung(5))
         async with running(FedSource(shot)) as stage:
@@ -141,7 +141,7 @@ def test_before_the_first_reading_the_screen_says_so() -> None:
     asyncio.run(go())
 
 
-def test_without_a_device_the_doctor_tells_why() -> None:
+def test_without_a_device_the_doctor_shows_why() -> None:
     absent = BackendStatus(
         name="nvidia",
         vendor="nvidia",
@@ -206,7 +206,7 @@ def test_every_reason_of_absence_is_spelt_out(reason: Absence) -> None:
     asyncio.run(go())
 
 
-def test_a_process_that_ends_is_said_on_its_screen() -> None:
+def test_a_process_that_ends_is_shown_on_its_screen() -> None:
     async def go() -> None:
         async with running(FedSource(node())) as stage:
             await stage.press("4", "enter")

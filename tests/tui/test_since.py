@@ -85,7 +85,7 @@ def shot_of(view: DeviceView, *failures: ReadFailure) -> Snapshot:
 
 @pytest.mark.parametrize("screen", SCREENS)
 @pytest.mark.parametrize(("state", "why"), KINDS)
-def test_a_state_that_began_while_somebody_looked_has_a_duration(
+def test_a_state_that_started_while_somebody_looked_has_a_duration(
     screen: Callable[[Snapshot], str], state: DeviceState, why: Absence
 ) -> None:
     assert "37 s" in screen(shot_of(unreadable(state, why, was_read=True)))
@@ -130,7 +130,7 @@ def test_a_lost_device_is_not_dated_by_a_call_that_timed_out() -> None:
 
 
 @pytest.mark.parametrize(("width", "shown"), [(120, "back 08:00:05"), (80, " - ")])
-def test_the_end_of_a_state_without_a_beginning_is_dated(width: int, shown: str) -> None:
+def test_the_end_of_a_state_without_a_start_is_dated(width: int, shown: str) -> None:
     changes = Changes()
     view = unreadable(DeviceState.LOST, Absence.LOST, was_read=False)
     changes.record(msgspec.structs.replace(shot_of(view), events=()))

@@ -55,7 +55,7 @@ async def until(source: LiveSource, good: Callable[[Snapshot], bool]) -> Snapsho
     return shot
 
 
-def test_a_host_that_answers_first_does_not_tell_that_there_is_no_device(
+def test_a_host_that_answers_first_does_not_show_that_there_is_no_device(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scenario_of(tmp_path, monkeypatch)
@@ -69,7 +69,7 @@ def test_a_host_that_answers_first_does_not_tell_that_there_is_no_device(
     assert source.snapshot() is not None
 
 
-def test_all_is_told_once_each_accelerator_was_heard() -> None:
+def test_all_is_shown_once_each_accelerator_was_read() -> None:
     source = live()
     source._unanswered = {"nvidia", "amd", "host"}
     receive = source._apply_report
@@ -286,7 +286,7 @@ def test_a_driver_call_that_hangs_from_the_start_is_counted(
     asyncio.run(watching(source, check))
 
 
-def test_a_collector_that_was_begun_and_never_run_is_ended() -> None:
+def test_a_collector_that_was_started_and_never_run_is_ended() -> None:
     source = live()
     supervisor = source.start()
     assert supervisor.pid is not None
@@ -346,7 +346,7 @@ def test_a_recording_plays_to_its_end_and_stays_there() -> None:
     played(source, check)
 
 
-def test_a_loop_begins_again() -> None:
+def test_a_loop_restarts() -> None:
     source = ReplaySource(Shots(3), loop=True)
     source.speed = 300.0
     seen: list[int] = []

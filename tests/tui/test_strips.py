@@ -59,7 +59,7 @@ def test_titles_show_the_value_of_the_row_and_not_the_last_one_of_the_graph() ->
 
 
 @pytest.mark.parametrize(("gone", "word"), [(hung, "hung"), (lost, "lost"), (stale, "stale")])
-def test_the_graphs_of_a_device_that_is_not_heard_end_with_a_gap(gone: object, word: str) -> None:
+def test_the_graphs_of_a_silent_device_end_with_a_gap(gone: object, word: str) -> None:
     assert callable(gone)
     view = msgspec.structs.replace(
         gone(0), sample_time=NOW - 60, sample_age_s=60.0, state_since=NOW - 55
@@ -94,7 +94,7 @@ def test_the_graphs_of_a_device_that_answers_reach_now() -> None:
     assert all(not end.endswith(" ") for end in ends(texts(strip_graphs.strip(board, WIDE, HIGH))))
 
 
-def test_a_device_that_tells_only_its_compute_share_has_a_graph_of_it() -> None:
+def test_a_device_that_reports_only_its_compute_share_has_a_graph_of_it() -> None:
     one = node(1).devices[0]
     values = {s: v for s, v in one.reading.values.items() if s != ("utilization_ratio",)}
     reading = msgspec.structs.replace(one.reading, values=values)

@@ -170,7 +170,7 @@ def test_a_driver_that_kills_the_collector_does_not_end_the_dashboard(
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_program_that_is_told_to_end_gives_the_terminal_back(
+def test_a_program_that_is_terminated_gives_the_terminal_back(
     terminal: Tmux, number: signal.Signals
 ) -> None:
     terminal.until(lambda text: "nvidia3" in text and "quit" in text)

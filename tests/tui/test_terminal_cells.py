@@ -162,7 +162,7 @@ def moves(text: str) -> int:
     return sum(kind in "HBCGd" for _, kind, _ in SEQUENCE.findall(text) if kind)
 
 
-def test_cells_below_each_other_need_no_place_and_no_colour_of_their_own() -> None:
+def test_cells_below_each_other_need_no_position_and_no_colour_of_their_own() -> None:
     cells = TerminalCells()
     before = strip(("12345⣀        ", "load"), ("⣀", "calm"))
     sent(cells, whole(*[before] * 12))
@@ -182,7 +182,7 @@ def test_a_jump_goes_the_shortest_way() -> None:
     assert sent(cells, whole(first, empty, third, empty, empty)) == "\x1b[1;1Ha\x1b[9Cb\v\vc"
 
 
-def test_where_the_cursor_is_not_certain_the_whole_place_is_told() -> None:
+def test_where_the_cursor_is_not_certain_the_full_position_is_written() -> None:
     cells = TerminalCells()
     sent(cells, whole(*[strip((" " * WIDTH, "plain"))] * 2))
     at_the_edge = strip((" " * (WIDTH - 1) + "a", "plain"))

@@ -83,7 +83,7 @@ def test_a_lone_escape_is_a_key_without_another_one(keyboard: Keyboard) -> None:
     thread.join(60.0)
 
 
-def test_listening_ends_when_told_and_begins_anew(keyboard: Keyboard) -> None:
+def test_listening_stops_when_requested_and_starts_anew(keyboard: Keyboard) -> None:
     for key in ("a", "b"):
         thread = keyboard.listen()
         keyboard.press(key.encode())

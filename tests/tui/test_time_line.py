@@ -90,7 +90,7 @@ def test_an_incident_that_was_opened_before_the_span_has_its_stroke_only() -> No
     assert drawn(line(incidents=[mark(11, 12)])) == "──────────"
 
 
-def test_maintenance_and_silence_are_told_apart() -> None:
+def test_maintenance_and_silence_are_distinguished() -> None:
     windows = [Stretch(start=START + DAY, end=START + 2.5 * DAY, node="n1")]
     silent = [Stretch(start=START + 4 * DAY, end=START + 4.5 * DAY)]
     assert drawn(line(maintenance=windows, silences=silent)) == "─≈≈─░─────"
@@ -112,7 +112,7 @@ def test_the_position_is_marked_and_says_whether_it_has_the_keys() -> None:
         (10, " 2026-03-01                        2026-03-11 01:00:00 CET ▲"),
     ],
 )
-def test_the_moment_stands_below_its_place_in_the_users_zone(day: float, shown: str) -> None:
+def test_the_time_stands_below_its_position_in_the_users_zone(day: float, shown: str) -> None:
     text = plain(axis(LINE, START + day * DAY, 59, UNICODE))
     assert len(text) == 59
     assert text.split() == shown.split()
@@ -129,7 +129,7 @@ def test_every_line_has_the_width_it_is_given(width: int, day: float) -> None:
         assert width_of(situation(timeline, START + day * DAY, width, glyphs)) == width
 
 
-def test_a_cell_and_the_moment_where_it_begins_belong_together() -> None:
+def test_a_cell_and_the_time_where_it_starts_belong_together() -> None:
     for cell in range(80):
         assert cell_of(LINE, time_at_cell(LINE, cell, 80) + 0.01, 80) == cell
 
@@ -147,7 +147,7 @@ def test_what_is_open_is_named_alerts_first() -> None:
     assert [one.rule for one in open_at(marks, START + 3 * DAY)] == ["hung", "slow"]
 
 
-def test_maintenance_silence_and_what_is_not_known_yet_are_told() -> None:
+def test_maintenance_silence_and_what_is_not_known_yet_are_shown() -> None:
     windows = [Stretch(start=START, end=START + DAY, text="fans")]
     silent = [Stretch(start=START, end=START + DAY)]
     text = said(line(maintenance=windows, silences=silent, note="looking, 5%"), 0.5)
@@ -161,7 +161,7 @@ def test_maintenance_silence_and_what_is_not_known_yet_are_told() -> None:
     ("playing", "ended", "says"),
     [(True, False, "▶ 60x"), (False, False, "■ stopped"), (True, True, "■ ended")],
 )
-def test_the_header_tells_how_it_plays(playing: bool, ended: bool, says: str) -> None:
+def test_the_header_shows_how_it_plays(playing: bool, ended: bool, says: str) -> None:
     playback = Playback(time=START, playing=playing, is_finished=ended, speed=60.0)
     assert banner(playback, UNICODE) == f"{says} 2026-03-01 01:00:00 CET"
     looped = msgspec.structs.replace(playback, loop=True)

@@ -23,7 +23,7 @@ def footer_of(shot: Snapshot, *keys: str, boxes: bool = False, width: int = 120)
 
 
 @pytest.mark.parametrize("keys", [(), ("3",)])
-def test_the_keys_begin_with_the_worst_device(keys: tuple[str, ...]) -> None:
+def test_the_keys_start_with_the_worst_device(keys: tuple[str, ...]) -> None:
     foot = footer_of(node(8, d5=hung(5), d6=lost(6)), *keys)
     assert foot.startswith(" ✕ nvidia6 lost: x next problem   w why   q quit")
     assert foot.count(" w why ") == 1

@@ -41,7 +41,7 @@ def shown(faults: Faults, *events: FleetEvent) -> list[tuple[str, str, str, str]
         ("degraded", "degraded", "warning"),
     ],
 )
-def test_a_device_that_was_not_well_before_its_hub_began_goes_on(
+def test_a_device_that_was_not_well_before_its_hub_started_goes_on(
     state: str, word: str, level: str
 ) -> None:
     assert shown({"n002/3": state}) == [("n002", "nvidia3", word, level)]
@@ -52,7 +52,7 @@ def test_a_device_that_answers_and_has_failed_goes_on() -> None:
 
 
 @pytest.mark.parametrize("faults", [{}, {"n002/3!": "unknown"}, {"n002/3": "suspended"}])
-def test_what_is_well_or_left_alone_is_not_told(faults: Faults) -> None:
+def test_what_is_well_or_left_alone_is_not_shown(faults: Faults) -> None:
     assert shown(faults) == []
 
 
@@ -63,7 +63,7 @@ def test_a_node_that_is_silent_says_it_for_its_devices() -> None:
     ]
 
 
-def test_what_an_event_tells_is_not_told_twice() -> None:
+def test_what_an_event_reports_is_not_shown_twice() -> None:
     known = event(1, code="device_lost", node="n002", device="nvidia:GPU-000011", name="nvidia3")
     assert shown({"n002/3": "lost"}, known) == [("n002", "nvidia3", "lost", "warning")]
     assert len(shown({"n002/3": "lost", "n002/4": "lost"}, known)) == 2
@@ -86,7 +86,7 @@ def test_what_does_not_answer_is_so_since_it_answered_last() -> None:
     )
 
 
-def test_another_time_of_silence_is_another_beginning() -> None:
+def test_another_time_of_silence_is_another_start() -> None:
     known = FleetChanges()
     faults = {"n002/3": "lost"}
     known.rows(silent(fleet_view(2, faults=faults), 90.0))
@@ -95,7 +95,7 @@ def test_another_time_of_silence_is_another_beginning() -> None:
 
 
 @pytest.mark.parametrize("width", [80, 120])
-def test_where_nobody_tells_since_when_no_time_is_made_up(width: int) -> None:
+def test_where_nobody_reports_since_when_no_time_is_made_up(width: int) -> None:
     rows = FleetChanges().rows(
         silent(fleet_view(2, faults={"n001/1!": "failed", "n002/3": "lost"}), 90.0)
     )

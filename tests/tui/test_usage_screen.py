@@ -141,7 +141,7 @@ def test_the_screen_of_a_fleet_asks_its_hub() -> None:
     asyncio.run(go())
 
 
-def test_a_hub_that_does_not_count_is_said() -> None:
+def test_a_hub_that_does_not_count_is_named() -> None:
     async def go() -> None:
         async with following(UsedFleet(fleet_view())) as stage:
             await stage.press("u")
@@ -158,7 +158,7 @@ async def until_shown(stage: FleetStage, text: str) -> None:
     raise AssertionError(stage.text())
 
 
-def test_a_hub_is_asked_again_after_a_while_only() -> None:
+def test_a_hub_is_queried_again_after_a_while_only() -> None:
     async def go() -> None:
         times, asked, tasks = [0.0], list[str](), list["asyncio.Task[None]"]()
 

@@ -35,7 +35,7 @@ def test_a_device_of_this_machine_says_what_is_wrong_with_it() -> None:
     asyncio.run(go())
 
 
-def test_of_a_fleet_the_node_under_the_cursor_is_told() -> None:
+def test_of_a_fleet_the_node_under_the_cursor_is_shown() -> None:
     async def check(stage: FleetStage) -> None:
         assert "n003 has been down for 6 min" in await asked(stage)
         await stage.press("escape")
@@ -44,7 +44,7 @@ def test_of_a_fleet_the_node_under_the_cursor_is_told() -> None:
     on(check)
 
 
-def test_of_the_map_the_device_under_the_cursor_is_told() -> None:
+def test_of_the_map_the_device_under_the_cursor_is_shown() -> None:
     async def check(stage: FleetStage) -> None:
         await stage.press("m", "home")
         assert "nothing is wrong with n001/nvidia1: " in await asked(stage, "right")
@@ -59,7 +59,7 @@ def test_a_group_stands_for_the_whole_fleet() -> None:
     on(check, source=FedFleet(fleet_view(4)))
 
 
-def test_a_node_that_is_visited_tells_of_devices_that_the_filter_has_left_out() -> None:
+def test_a_node_that_is_visited_shows_devices_that_the_filter_has_left_out() -> None:
     view = fleet_view(4)
     source = FedFleet(view, node(8))
 
@@ -70,7 +70,7 @@ def test_a_node_that_is_visited_tells_of_devices_that_the_filter_has_left_out() 
     on(check, source=source)
 
 
-def test_an_incident_and_what_the_hub_does_about_it_are_told() -> None:
+def test_an_incident_and_what_the_hub_does_about_it_are_shown() -> None:
     source = of(low_power())
     source.remedies = FedRemedies(page(awaiting_approval()))
 
@@ -85,7 +85,7 @@ def test_an_incident_and_what_the_hub_does_about_it_are_told() -> None:
     on(check, source=source)
 
 
-def test_of_a_process_the_worst_of_its_devices_is_told() -> None:
+def test_of_a_process_the_worst_of_its_devices_is_shown() -> None:
     async def go() -> None:
         on_two = busy_process("", 7, pid=4242)
         views = {}
@@ -102,7 +102,7 @@ def test_of_a_process_the_worst_of_its_devices_is_told() -> None:
     asyncio.run(go())
 
 
-def test_of_a_silent_node_that_is_visited_the_reason_and_the_remedy_are_told() -> None:
+def test_of_a_silent_node_that_is_visited_the_reason_and_the_remedy_are_shown() -> None:
     shot = silenced(node(8), "n003", "n003 is down: refused", NOW, 9.0, remedy="see its agent")
     view = fleet_view(4, faults={"n003": "down"})
 

@@ -165,7 +165,7 @@ def test_what_was_done_without_an_answer_is_ours(stand_in: StandInCluster) -> No
     run(main)
 
 
-def test_a_key_that_may_not_list_agents_is_told(cluster: ServedCluster) -> None:
+def test_a_key_that_may_not_list_agents_is_reported(cluster: ServedCluster) -> None:
     async def main() -> None:
         async with action_on(cluster, Account.USER) as action:
             with pytest.raises(ActionUnavailableError):

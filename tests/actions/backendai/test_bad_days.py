@@ -91,7 +91,9 @@ def test_a_database_that_fails_over_is_no_refusal(
     assert watch.manager.agents.rows[BAD].schedulable
 
 
-def test_a_clock_that_is_16_minutes_off_is_told_and_nothing_is_done(watch: BackendAiWatch) -> None:
+def test_a_clock_that_is_16_minutes_off_is_reported_and_nothing_is_done(
+    watch: BackendAiWatch,
+) -> None:
     watch.create("train", 3)
     watch.manager_clock.ahead_s = 16 * 60.0
     watch.run(HEAL_S - 10.0)
@@ -142,7 +144,7 @@ def test_a_spare_of_another_group_is_not_drawn(watch: BackendAiWatch) -> None:
         (1.0, "TERMINATING"),
     ],
 )
-def test_a_dead_agent_may_compute_on_so_its_session_is_not_begun_twice(
+def test_a_dead_agent_may_compute_on_so_its_session_is_not_started_twice(
     watch: BackendAiWatch, dead_s: float, status: str
 ) -> None:
     watch.create("train", 2)

@@ -124,7 +124,7 @@ def test_a_name_that_is_in_use_or_terminating_gets_no_second_session(
     asyncio.run(main())
 
 
-def test_an_agent_that_dies_before_its_end_is_asked_for_keeps_its_session(
+def test_an_agent_that_dies_before_its_end_is_requested_keeps_its_session(
     cluster: ServedCluster, known: dict[str, Any]
 ) -> None:
     """The manager says ALIVE for a while: the end is tried, hangs, and is not forced."""

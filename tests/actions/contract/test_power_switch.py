@@ -46,7 +46,7 @@ def test_without_a_command_nothing_is_known_to_be_off() -> None:
     assert switch.runs == []
 
 
-def test_a_switch_that_said_off_is_asked_again_once_the_node_may_have_booted() -> None:
+def test_a_switch_that_reported_off_is_queried_again_once_the_node_may_have_booted() -> None:
     switch, clock = Switch(off=True), ManualClock()
     power = PowerState(["/bmc"], 60.0, switch.succeeds, clock)
     assert asyncio.run(power.is_off("n1"))
@@ -69,7 +69,7 @@ def test_a_state_is_read_within_the_time_of_a_look(timeout_s: float, expected: f
     assert expected < OBSERVE_WITHIN_S
 
 
-def test_what_is_not_off_is_asked_each_time() -> None:
+def test_what_is_not_off_is_queried_each_time() -> None:
     switch = Switch(off=False)
     power = PowerState(["/bmc"], 60.0, switch.succeeds, ManualClock())
     assert not asyncio.run(power.is_off("n1"))

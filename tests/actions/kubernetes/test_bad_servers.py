@@ -88,7 +88,7 @@ def test_two_conflicts_are_tried_again_later(stand_in: StandInCluster) -> None:
         denied("gate.example.com", "no taints today", **PATCH),
     ],
 )
-def test_what_the_server_refuses_is_told_in_its_words(
+def test_what_the_server_refuses_is_reported_in_its_words(
     stand_in: StandInCluster, fault: Fault
 ) -> None:
     async def run() -> None:
@@ -191,7 +191,7 @@ def test_what_a_webhook_makes_of_our_mark_is_undone_whoever_writes_in_between(
     asyncio.run(run())
 
 
-def test_a_webhook_that_changes_our_taint_is_told_and_the_node_is_released_all_the_same(
+def test_a_webhook_that_changes_our_taint_is_reported_and_the_node_is_released_all_the_same(
     stand_in: StandInCluster,
 ) -> None:
     changed = [{"key": OURS, "value": "by-policy", "effect": "NoSchedule"}]
@@ -214,7 +214,7 @@ def test_a_webhook_that_changes_our_taint_is_told_and_the_node_is_released_all_t
     asyncio.run(run())
 
 
-def test_a_webhook_that_keeps_our_mark_is_told(stand_in: StandInCluster) -> None:
+def test_a_webhook_that_keeps_our_mark_is_reported(stand_in: StandInCluster) -> None:
     async def run() -> None:
         ended, _ = await quarantined(stand_in)
         annotations = (await node_of(stand_in))["metadata"]["annotations"]

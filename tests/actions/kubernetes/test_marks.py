@@ -252,7 +252,7 @@ def test_an_annotation_that_does_not_read_is_nobodys(text: str) -> None:
     assert hold_of(parsed(node(annotations={HOLD: text, DRAWN: text}))) is None
 
 
-def test_two_hubs_on_one_cluster_tell_their_marks_apart() -> None:
+def test_two_hubs_on_one_cluster_distinguish_their_marks() -> None:
     other = KubernetesOptions(hub="hub-b")
     document = quarantined(node())
     seen = observed_node(parsed(document), other)
@@ -299,7 +299,7 @@ def test_trap_03_what_is_undone_of_a_hold_is_seen() -> None:
     assert (freed.hold_state, freed.undone) == (HoldState.OPEN, "")
 
 
-def test_a_node_is_told_from_one_that_is_made_later_under_its_name() -> None:
+def test_a_node_is_distinguished_from_a_later_one_of_its_name() -> None:
     assert observed_node(parsed(node(uid="a")), OPTIONS).incarnation == "a"
 
 
@@ -310,7 +310,7 @@ def test_a_node_answers_while_it_is_ready(ready: str, answering: bool) -> None:
     assert observed_node(parsed(node(ready=ready)), OPTIONS).answering is answering
 
 
-def test_who_holds_a_node_is_said() -> None:
+def test_who_holds_a_node_is_reported() -> None:
     cordoned = observed_node(
         parsed(node(cordoned=True, labels={"k8saas.nvidia.com/cordon-by": "NVSentinel"})), OPTIONS
     )

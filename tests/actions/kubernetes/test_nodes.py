@@ -100,7 +100,7 @@ def meddled(
     return action
 
 
-def test_trap_14_what_somebody_writes_in_the_same_moment_stays(cluster: ServedCluster) -> None:
+def test_trap_14_what_somebody_writes_at_the_same_time_stays(cluster: ServedCluster) -> None:
     """The patch is refused with 409, the node read again, and the taint set beside theirs."""
     theirs = {"key": "example.com/theirs", "effect": "NoSchedule"}
 
@@ -121,7 +121,7 @@ def test_trap_14_what_somebody_writes_in_the_same_moment_stays(cluster: ServedCl
     asyncio.run(run())
 
 
-def test_trap_01_who_cordons_in_the_same_moment_has_the_node(cluster: ServedCluster) -> None:
+def test_trap_01_who_cordons_at_the_same_time_has_the_node(cluster: ServedCluster) -> None:
     async def cordon() -> None:
         await change_node(cluster, "n1", {"spec": {"unschedulable": True}})
 
@@ -221,7 +221,7 @@ def test_a_step_whose_permission_is_withdrawn_sends_nothing(cluster: ServedClust
     asyncio.run(run())
 
 
-def test_who_may_not_patch_is_told_the_servers_own_words(cluster: ServedCluster) -> None:
+def test_who_may_not_patch_gets_the_servers_own_words(cluster: ServedCluster) -> None:
     """As one who may read nodes only."""
     role = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -326,7 +326,7 @@ def test_a_spare_is_drawn_and_returned(cluster: ServedCluster) -> None:
     asyncio.run(run())
 
 
-def test_a_spare_that_was_drawn_anew_in_the_same_moment_is_not_returned(
+def test_a_spare_that_was_drawn_anew_at_the_same_time_is_not_returned(
     cluster: ServedCluster,
 ) -> None:
     async def run() -> None:

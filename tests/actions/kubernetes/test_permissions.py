@@ -94,7 +94,7 @@ def test_a_request_that_no_role_allows_is_named_with_what_it_makes_impossible(
     asyncio.run(run())
 
 
-def test_it_is_asked_again_after_a_while_and_sooner_where_something_is_missing(
+def test_it_is_queried_again_after_a_while_and_sooner_where_something_is_missing(
     stand_in: StandInCluster,
 ) -> None:
     def asked() -> int:

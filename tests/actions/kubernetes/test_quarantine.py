@@ -61,7 +61,7 @@ def test_a_node_that_we_hold_is_out() -> None:
     assert isinstance(propose_quarantine(intent(), context(quarantined(node()))), Achieved)
 
 
-def test_trap_22_it_is_said_that_slurm_runs_there_and_knows_nothing_of_a_taint() -> None:
+def test_trap_22_the_plan_says_that_slurm_runs_there_and_knows_nothing_of_a_taint() -> None:
     slurmd = [pod_of(pod(f"gpu-{at}", container="slurmd")) for at in range(5)]
     text = slurm_text([*slurmd, pod_of(pod())])
     assert text == (

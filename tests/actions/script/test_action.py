@@ -140,7 +140,7 @@ def test_a_word_is_forgotten_when_its_effect_is_seen(tmp_path: Path) -> None:
     run(scenario())
 
 
-def test_what_is_accepted_is_asked_for_by_the_same_hook(tmp_path: Path) -> None:
+def test_what_is_accepted_is_requested_by_the_same_hook(tmp_path: Path) -> None:
     (tmp_path / "first").write_text('{"status":"accepted","external_id":"t 9","poll_after":30}')
     (tmp_path / "then").write_text('{"status":"failed","message":"the rack is locked"}')
     text = (
@@ -308,7 +308,7 @@ sys.exit({int(stream == "stderr")})
     assert not any(ODD[-left:] + "y" in line for line in caplog.text.splitlines())
 
 
-def test_what_was_said_last_counts_though_a_long_secret_may_have_been_cut(tmp_path: Path) -> None:
+def test_the_last_output_counts_though_a_long_secret_may_have_been_cut(tmp_path: Path) -> None:
     text = """#!/usr/bin/env python3
 print("x" * 70_000)
 print('{"status": "failed", "message": "no such rack"}')
@@ -405,7 +405,7 @@ def test_a_move_knows_nodes_spare_and_checkpoint(tmp_path: Path) -> None:
     assert job["checkpoint"] == f"{tmp_path}/step-900"
 
 
-def test_a_move_is_not_begun_when_the_job_has_begun_anew_since(tmp_path: Path) -> None:
+def test_a_move_is_not_started_when_the_job_has_restarted_since(tmp_path: Path) -> None:
     async def scenario() -> None:
         hooks = {"move_job": {"argv": [program(tmp_path, f"touch {tmp_path}/ran")]}}
         observe = {"argv": printing(tmp_path, **moving(tmp_path))}

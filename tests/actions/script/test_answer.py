@@ -92,7 +92,7 @@ def test_one_that_cannot_be_ended() -> None:
     assert program(None).report.status is UNKNOWN
 
 
-def test_the_beginning_that_is_lost_makes_no_document_of_the_rest() -> None:
+def test_a_lost_start_makes_no_document_of_the_rest() -> None:
     ended = RunResult(output=b'{"status": "failed"}', status=0, is_complete=False)
     # The only line that is left whole is the last one.
     assert of_program(ended, timeout_s=1.0, idempotent=False).report.status is REFUSED
@@ -128,7 +128,7 @@ def test_codes_of_requests(code: int, idempotent: bool, meaning: ReportStatus) -
     assert request(code, idempotent=idempotent).report.status is meaning
 
 
-def test_pauses_and_places_of_requests() -> None:
+def test_pauses_and_locations_of_requests() -> None:
     assert request(429, after=7.0).report.again_after_s == 7.0
     told = request(202, after=5.0).report
     assert (told.reference, told.again_after_s) == ("https://h/jobs/1", 5.0)

@@ -162,12 +162,12 @@ def test_the_one_before_has_a_smaller_step(
 
 
 @pytest.mark.parametrize("name", ["step 8", "step-8;rm", "step-8$x", "a" * 201])
-def test_one_with_characters_that_others_heed_is_not_told(name: str) -> None:
+def test_one_with_special_characters_is_not_passed_on(name: str) -> None:
     options = CheckpointOptions(pattern="/srv/{job}/{step}", earlier=True)
     assert options.read(f"/srv/9\n/srv/{name}") == ("/srv/9", "")
 
 
-def test_a_hook_names_both_and_is_told_from_which_to_begin(tmp_path: Path) -> None:
+def test_a_hook_names_both_and_gets_the_one_to_start_from(tmp_path: Path) -> None:
     job = {"id": "42", "state": "ended", "failed": True, "nodes": ["n2"], "requeueable": True}
     node = {"name": "n3", "standing": "open", "answering": True}
     told = tmp_path / "told"

@@ -83,7 +83,7 @@ def test_achieved_is_what_is_seen(wanted: Intent, observed: Observed) -> None:
     assert isinstance(proposed(wanted, observed), Achieved)
 
 
-def test_where_a_job_runs_is_told() -> None:
+def test_where_a_job_runs_is_reported() -> None:
     done = proposed(MOVED, seen(job=job(nodes=("n2", "n9"))))
     assert isinstance(done, Achieved)
     assert done.moved_to == ("n2", "n9")
@@ -225,7 +225,7 @@ def test_what_a_word_leaves_to_do(status: ReportStatus, hook: HookOptions, shape
     assert isinstance(proposed(intent(), seen(told(status), node=node()), hook), shape)
 
 
-def test_what_was_accepted_is_looked_at_when_it_said() -> None:
+def test_what_was_accepted_is_polled_after_the_pause_it_named() -> None:
     wait = proposed(intent(), seen(told(ReportStatus.ACCEPTED), node=node()))
     assert isinstance(wait, Wait)
     assert wait.seconds == 9.0
@@ -279,14 +279,14 @@ def test_what_became_of_a_call_nobody_saw_the_end_of(
         (False, job(JobState.FINISHED, failed=True), Refusal),
     ],
 )
-def test_only_a_job_that_has_died_is_begun_again_and_only_when_asked(
+def test_only_a_job_that_has_died_is_restarted_and_only_when_requested(
     revive: bool, dead: JobObservation, comes: type
 ) -> None:
     wanted = intent(**{**MOVE, "revive": revive})
     assert isinstance(proposed(wanted, seen(job=dead, node=ALIVE)), comes)
 
 
-def test_a_job_that_has_died_may_be_begun_again_where_it_was() -> None:
+def test_a_job_that_has_died_may_be_restarted_where_it_was() -> None:
     wanted = intent(**{**MOVE, "revive": True, "bad_nodes": ("n2",)})
     there = seen(job=job(nodes=("n3",)), node=ALIVE)
     assert isinstance(proposed(wanted, there), Achieved)

@@ -286,7 +286,7 @@ def test_one_that_takes_too_long(tmp_path: Path) -> None:
     assert (ended.timed_out, ended.stopped, ended.status) == (True, False, None)
 
 
-def test_one_that_is_stopped_is_asked_to_go(tmp_path: Path) -> None:
+def test_one_that_is_stopped_is_requested_to_exit(tmp_path: Path) -> None:
     note = tmp_path / "pids"
     text = f"trap 'echo went; exit 0' TERM; echo $$ > {note}; while :; do sleep 0.01; done"
     ended = stopped(tmp_path, text, note, 1, MOST_S)
@@ -319,7 +319,7 @@ def test_others_with_another_call_are_left_alone(tmp_path: Path) -> None:
     other.wait()
 
 
-def test_how_a_signal_is_told(tmp_path: Path) -> None:
+def test_how_a_signal_is_reported(tmp_path: Path) -> None:
     assert ran(tmp_path, "kill -SEGV $$").status == -signal.SIGSEGV
 
 

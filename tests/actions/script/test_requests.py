@@ -103,12 +103,12 @@ def test_a_secret_in_an_answer_is_hidden(tmp_path: Any) -> None:
     assert said.text == "answered 400: bad <hidden>"
 
 
-def test_a_place_that_has_a_secret_in_it_is_not_kept(tmp_path: Any) -> None:
+def test_a_location_that_has_a_secret_in_it_is_not_kept(tmp_path: Any) -> None:
     said, _ = outcome(tmp_path, code(202, Location="/jobs/1?key=t0ps3cret"), token="env:TOKEN")
     assert (said.status, said.reference) == (ReportStatus.ACCEPTED, "")
 
 
-def test_what_was_accepted_is_asked_for_at_its_place(tmp_path: Any) -> None:
+def test_what_was_accepted_is_polled_at_its_location(tmp_path: Any) -> None:
     async def scenario() -> None:
         answers = (
             code(202, Location="/jobs/1", Retry_After="0"),
@@ -142,6 +142,6 @@ def test_what_was_accepted_is_asked_for_at_its_place(tmp_path: Any) -> None:
     asyncio.run(scenario())
 
 
-def test_credentials_go_to_no_other_place(tmp_path: Any) -> None:
+def test_credentials_go_to_no_other_address(tmp_path: Any) -> None:
     said, _ = outcome(tmp_path, code(202, Location="http://127.0.0.2:1/jobs/1"))
     assert (said.status, said.reference) == (ReportStatus.ACCEPTED, "")

@@ -159,7 +159,7 @@ def test_a_failure_is_unknown_to_all_or_has_each_done_alone(
     asyncio.run(scenario())
 
 
-def test_a_controller_that_is_away_is_told_to_each() -> None:
+def test_a_controller_that_is_away_is_reported_to_each() -> None:
     async def scenario() -> None:
         away = Controller(ActionUnavailableError("away"))
         told = await all_drained(away.drains(), "n1", "n2")

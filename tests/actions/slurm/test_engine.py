@@ -139,7 +139,7 @@ def meddled(
 
 
 @pytest.mark.parametrize("mark", ["extra", "none"])
-def test_an_admin_who_drains_in_the_same_moment_has_the_node_and_our_drain_has_happened(
+def test_an_admin_who_drains_at_the_same_time_has_the_node_and_our_drain_has_happened(
     slurm: WorkingSlurm, hand: Hands, mark: str
 ) -> None:
     swaps = ("update", "node=n1", "state=drain", "reason=swap the riser")
@@ -153,7 +153,7 @@ def test_an_admin_who_drains_in_the_same_moment_has_the_node_and_our_drain_has_h
     assert "Reason=swap the riser [" in slurm.node("n1")
 
 
-def test_an_admin_who_writes_behind_our_reason_in_the_same_moment_has_the_node(
+def test_an_admin_who_writes_behind_our_reason_at_the_same_time_has_the_node(
     slurm: WorkingSlurm, hand: Hands
 ) -> None:
     def write_behind() -> None:
@@ -183,7 +183,7 @@ def test_an_admin_who_was_there_before_our_drain_has_it_and_nothing_has_happened
     assert operation.state is OperationState.FAILED
 
 
-def test_one_who_resumes_it_in_the_same_moment_has_said_so_and_our_drain_has_happened(
+def test_one_who_resumes_it_at_the_same_time_has_decided_so_and_our_drain_has_happened(
     slurm: WorkingSlurm, hand: Hands
 ) -> None:
     one = meddled(hand(), after=lambda: slurm.scontrol("update", "node=n1", "state=resume"))

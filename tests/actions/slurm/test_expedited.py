@@ -15,7 +15,7 @@ SINCE = (25, 11)
 ENABLED = "batch_sched_delay=1\nSlurmctldParameters=enable_expedited_requeue"
 
 
-def test_it_is_moved_before_its_rivals_without_being_told_to_start() -> None:
+def test_it_is_moved_before_its_rivals_without_a_command_to_start() -> None:
     if missing() or slurm_version() < SINCE:
         pytest.skip("needs Slurm 25.11: make slurm")
     with (

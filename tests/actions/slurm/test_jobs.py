@@ -43,7 +43,7 @@ def running(slurm: WorkingSlurm, *options: str, script: str = "sleep 600 & wait"
     return number
 
 
-def test_a_job_keeps_its_place_and_its_users_wishes(slurm: WorkingSlurm, hand: Hands) -> None:
+def test_a_job_keeps_its_reservation_and_its_users_wishes(slurm: WorkingSlurm, hand: Hands) -> None:
     one = hand()
     number = running(slurm, "-N2", "--nodelist=n1,n2", "--exclude=n5")
     rival = slurm.submit("-N4")
@@ -75,7 +75,7 @@ def test_a_job_keeps_its_place_and_its_users_wishes(slurm: WorkingSlurm, hand: H
     assert "accelwatch" not in slurm.scontrol("show", "reservations")
 
 
-def test_who_wants_to_be_begun_again_says_so_in_the_comment_and_for_nobody_else(
+def test_who_wants_to_be_restarted_says_so_in_the_comment_and_for_nobody_else(
     slurm: WorkingSlurm, hand: Hands
 ) -> None:
     wants = running(slurm, "-w", "n1", "--comment=night run accelwatch:retry")
@@ -90,7 +90,9 @@ def test_who_wants_to_be_begun_again_says_so_in_the_comment_and_for_nobody_else(
     assert [*seen["n2"].owners.values()] == [owner], "a comment names nobody"
 
 
-def test_the_place_is_given_back_when_the_job_has_ended(slurm: WorkingSlurm, hand: Hands) -> None:
+def test_the_reservation_is_given_back_when_the_job_has_ended(
+    slurm: WorkingSlurm, hand: Hands
+) -> None:
     one = hand()
     array = slurm.submit("--array=7", "-w", "n1")
     until(lambda: job(slurm, f"{array}_7").slurm_state == "RUNNING", "the task runs")
@@ -188,7 +190,7 @@ def test_no_rival_takes_a_spare_between_two_steps(slurm: WorkingSlurm, hand: Han
     assert job(slurm, rival).slurm_state == "PENDING"
 
 
-def test_what_cannot_or_may_not_be_begun_again_is_refused(slurm: WorkingSlurm, hand: Hands) -> None:
+def test_what_cannot_or_may_not_be_restarted_is_refused(slurm: WorkingSlurm, hand: Hands) -> None:
     one = hand(hold_place=False)
     firm = running(slurm, "--no-requeue", "-w", "n1")
     slurm.run("salloc", "--no-shell", "-N1", "-w", "n2")
@@ -228,7 +230,7 @@ def test_a_deaf_job_is_waited_for_and_one_that_somebody_holds_is_theirs(
     (tmp_path / "end").touch()
 
 
-def test_a_checkpoint_is_asked_for_once(slurm: WorkingSlurm, hand: Hands, tmp_path: Path) -> None:
+def test_a_checkpoint_is_requested_once(slurm: WorkingSlurm, hand: Hands, tmp_path: Path) -> None:
     one = hand()
     wish = tmp_path / "wish"
     trap = f"trap 'echo x >> {wish}' USR1; touch {tmp_path}/on; while :; do sleep 0.1; done"
@@ -241,7 +243,7 @@ def test_a_checkpoint_is_asked_for_once(slurm: WorkingSlurm, hand: Hands, tmp_pa
     assert again.kinds == []
 
 
-def test_a_controller_that_hangs_freezes_and_does_late_what_it_was_told(
+def test_a_controller_that_hangs_freezes_and_does_late_what_was_requested(
     slurm: WorkingSlurm, hand: Hands
 ) -> None:
     # A command that was sent is to be cut off before its answer, and not before it was sent.
@@ -341,7 +343,7 @@ def test_a_job_that_was_requeued_on_a_hung_node_leaves_it_after_the_fence(
     until(lambda: "NOT_RESPONDING" not in slurm.node("n1"), "slurmd is back")
 
 
-def test_a_job_begins_elsewhere_as_soon_as_its_hung_node_without_power_is_set_down(
+def test_a_job_starts_elsewhere_as_soon_as_its_hung_node_without_power_is_set_down(
     slurm: WorkingSlurm, hand: Hands, tmp_path: Path
 ) -> None:
     number, checkpoint = writing(slurm, tmp_path)
@@ -388,7 +390,7 @@ def test_a_job_that_hangs_on_another_silent_node_too_is_held_on(
     until(lambda: "NOT_RESPONDING" not in slurm.node("n2"), "slurmd goes on")
 
 
-def test_a_job_is_never_begun_beside_its_old_copy(
+def test_a_job_is_never_started_beside_its_old_copy(
     slurm: WorkingSlurm, hand: Hands, tmp_path: Path
 ) -> None:
     checkpoint = tmp_path / "checkpoint"
@@ -438,7 +440,7 @@ def _is_alive(pid: int) -> bool:
     return True
 
 
-def test_a_job_that_dies_again_is_seen_and_begun_again_from_its_checkpoint(
+def test_a_job_that_dies_again_is_seen_and_restarted_from_its_checkpoint(
     slurm: WorkingSlurm, hand: Hands, tmp_path: Path
 ) -> None:
     pattern = f"{tmp_path}/{{job}}/step-{{step}}"
@@ -552,7 +554,7 @@ def test_a_heterogeneous_job_is_cancelled_as_a_whole(
     assert {part.slurm_state for part in components(slurm, number)} == {"CANCELLED"}
 
 
-def test_a_power_switch_is_asked_only_after_nodes_that_were_set_down_and_not_at_every_look(
+def test_a_power_switch_is_queried_only_after_nodes_that_were_set_down_and_not_at_every_poll(
     slurm: WorkingSlurm, hand: Hands, tmp_path: Path
 ) -> None:
     asked, switch = tmp_path / "asked", tmp_path / "switch"

@@ -177,7 +177,7 @@ def test_a_node_that_slurm_gave_up_is_fenced_and_one_of_a_person_is_not() -> Non
     assert kind_of(propose(intent(IntentKind.FENCE), by_person)) == "Refusal"
 
 
-def test_jobs_that_slurm_would_begin_again_are_held_before_the_node_is_set_down() -> None:
+def test_jobs_that_slurm_would_restart_are_held_before_the_node_is_set_down() -> None:
     drained = node("MIXED+DRAIN", "accelwatch:inc-1:r x")
     for line, step in (
         (job("RUNNING"), "hold"),
@@ -252,7 +252,7 @@ def test_a_requeued_job_that_still_ends_is_held_before_its_node_is_set_down() ->
         assert kind_of(propose(fence, {"node": drained, "jobs": line})) == "set_down"
 
 
-def test_a_launch_waits_for_the_second_after_the_requeue_and_is_not_told_twice() -> None:
+def test_a_launch_waits_for_the_second_after_the_requeue_and_is_not_sent_twice() -> None:
     wanted = intent(IntentKind.MOVE_JOB, job=KEY)
     line = job(
         "PENDING",
@@ -285,7 +285,7 @@ def test_a_job_in_its_user_s_own_reservation_stays_in_it() -> None:
     assert kind_of(propose(intent(IntentKind.MOVE_JOB, job=KEY, spare="n3"), own)) == "requeue"
 
 
-def test_a_job_that_has_become_too_large_for_its_place_is_let_out_of_it() -> None:
+def test_a_job_that_has_become_too_large_for_its_reservation_is_let_out_of_it() -> None:
     wanted = intent(IntentKind.MOVE_JOB, job=KEY)
     name = "accelwatch-job-1"
     there = f"ReservationName={name} Nodes=n1,n2 Flags=MAINT State=ACTIVE"
@@ -414,7 +414,7 @@ def test_what_is_taken_back_is_only_what_this_move_changed() -> None:
     assert changes(ExcNodeList="n5", ReqNodeList="n[1-2]") == {}
 
 
-def test_a_second_bad_node_of_a_job_grows_the_place_that_is_kept() -> None:
+def test_a_second_bad_node_of_a_job_grows_the_reservation_that_is_kept() -> None:
     place = "ReservationName=accelwatch-job-1 Nodes=n[2-3] Flags=MAINT State=ACTIVE"
     line = job("RUNNING", NodeList="n[1,3]") + " Reservation=accelwatch-job-1"
     own = {"bad": node("MIXED+DRAIN", "accelwatch:inc-2:r x"), "job": line, "reservations": place}
@@ -425,7 +425,7 @@ def test_a_second_bad_node_of_a_job_grows_the_place_that_is_kept() -> None:
     assert kind_of(enough) == "requeue"
 
 
-def test_a_place_that_is_too_small_for_the_job_is_not_kept() -> None:
+def test_a_reservation_that_is_too_small_for_the_job_is_not_kept() -> None:
     bad = {"bad": node("MIXED+DRAIN", "accelwatch:inc-1:r x")}
     alone = intent(IntentKind.MOVE_JOB, job=KEY)
     running = {**bad, "job": job("RUNNING", NumNodes="2")}
@@ -482,14 +482,14 @@ def died(word: str = "FAILED", **fields: str) -> str:
         (False, "FAILED", "1", "Refusal"),
     ],
 )
-def test_only_a_job_that_has_died_is_begun_again_and_only_when_asked(
+def test_only_a_job_that_has_died_is_restarted_and_only_when_requested(
     revive: bool, word: str, requeue: str, comes: str
 ) -> None:
     wanted = intent(IntentKind.MOVE_JOB, job=KEY, revive=revive, restarts=1)
     assert kind_of(propose(wanted, {"job": died(word, Requeue=requeue)})) == comes
 
 
-def test_a_job_that_has_died_may_be_begun_again_where_it_was() -> None:
+def test_a_job_that_has_died_may_be_restarted_where_it_was() -> None:
     wanted = intent(IntentKind.MOVE_JOB, job=KEY, revive=True, bad_nodes=("n2",))
     waits = job("PENDING", Restarts="2", SubmitTime="1795355700", ExcNodeList="n2")
     assert kind_of(propose(wanted, {"job": waits})) == "Wait"
@@ -500,7 +500,7 @@ def test_a_job_that_has_died_may_be_begun_again_where_it_was() -> None:
 
 
 @pytest.mark.parametrize(("bad", "comes"), [("n5", "Wait"), ("n3", "steer")])
-def test_a_place_with_too_few_good_nodes_is_given_up_for_a_job_that_died(
+def test_a_reservation_with_too_few_good_nodes_is_given_up_for_a_job_that_died(
     bad: str, comes: str
 ) -> None:
     place = "ReservationName=accelwatch-job-1 Nodes=n[2-3] Flags=MAINT State=ACTIVE"
@@ -645,7 +645,7 @@ def test_whatever_a_move_has_added_is_taken_back() -> None:
     ("place", "nodes", "step"),
     [("n[2-3]", 3, "n2,n3,n4"), ("n[2-4]", 3, ""), ("", 1, "n4"), ("", 3, "")],
 )
-def test_the_place_of_a_job_that_waits_takes_in_a_spare_that_is_drawn_late(
+def test_the_reservation_of_a_pending_job_takes_in_a_spare_that_is_drawn_late(
     place: str, nodes: int, step: str
 ) -> None:
     line = job("PENDING", Restarts="1", SubmitTime="1795355700", NumNodes=str(nodes))
@@ -658,7 +658,7 @@ def test_the_place_of_a_job_that_waits_takes_in_a_spare_that_is_drawn_late(
     assert proposed.arguments.get("nodes", "") == step
 
 
-def test_a_spare_that_is_bad_by_now_is_not_taken_into_the_place() -> None:
+def test_a_spare_that_is_bad_by_now_is_not_taken_into_the_reservation() -> None:
     line = job("RUNNING", NodeList="n[1-2]")
     own = {"bad": node("MIXED+DRAIN", "accelwatch:inc-1:r x"), "job": line}
     wanted = intent(IntentKind.MOVE_JOB, job=KEY, spare="n4", bad_nodes=("n4",))

@@ -40,7 +40,7 @@ def test_what_we_have_drained_takes_work_again(slurm: WorkingSlurm, hand: Hands)
     assert "accelwatch" not in line
 
 
-def test_what_a_person_has_drained_stays_and_slurms_command_is_told(
+def test_what_a_person_has_drained_stays_and_slurms_command_is_printed(
     slurm: WorkingSlurm, hand: Hands
 ) -> None:
     one = hand()

@@ -47,7 +47,7 @@ def test_who_asks_during_a_read_shares_the_next() -> None:
     asyncio.run(play())
 
 
-def test_a_failure_is_told_to_all_who_waited_and_the_next_reads_again() -> None:
+def test_a_failure_is_reported_to_all_who_waited_and_the_next_reads_again() -> None:
     answers: list[Exception | str] = [ActionUnavailableError("away"), "well"]
 
     async def read() -> str:
@@ -134,7 +134,7 @@ class _Reader:
         return ""
 
 
-def test_the_jobs_of_all_reservations_are_asked_for_together() -> None:
+def test_the_jobs_of_all_reservations_are_requested_together() -> None:
     """One after the other, those of a hundred moves would take longer than a poll may."""
     reader = _Reader()
     observer = Observer(SlurmOptions(), cast(Commands, None), cast(Reader, reader), SystemClock())

@@ -88,7 +88,7 @@ def test_nodes_of_newer_versions() -> None:
     assert found["g5"].slurmd_start is None
 
 
-def test_maintenance_is_told_by_its_reservation_unless_it_is_ours() -> None:
+def test_maintenance_is_recognised_by_its_reservation_unless_it_is_ours() -> None:
     reservations = reservations_of((FIXTURES / "22.05-reservations.txt").read_text())
     found = nodes("22.05-nodes.txt")
     assert hold_state_of(found["n4"], reservations, "extra") is HoldState.FOREIGN

@@ -33,7 +33,7 @@ def complaints(tmp_path: Path, text: str) -> list[str]:
     return str(refused.value).replace(f"{tmp_path}/", "").splitlines()
 
 
-def test_nobody_is_told_without_a_section(tmp_path: Path) -> None:
+def test_nobody_is_notified_without_a_section(tmp_path: Path) -> None:
     assert loaded(tmp_path, "") == Alerts()
 
 

@@ -167,7 +167,7 @@ def test_a_receiver_that_asks_for_a_pause_is_left_alone_for_so_long() -> None:
     asyncio.run(scenario())
 
 
-def test_what_is_never_delivered_is_told_on_another_sink() -> None:
+def test_what_is_never_delivered_is_reported_on_another_sink() -> None:
     async def scenario() -> None:
         async with receiver(code(413)) as bad, receiver() as good:
             routes = (Route(sinks=("bad",)),)
@@ -227,7 +227,7 @@ def test_a_plug_in_that_breaks_its_contract(how: str) -> None:
     asyncio.run(scenario())
 
 
-def test_a_plug_in_that_clings_is_left_behind_and_not_asked_again() -> None:
+def test_a_plug_in_that_clings_is_left_behind_and_not_called_again() -> None:
     async def scenario() -> None:
         odd = OddSink("clings")
         alerts = Alerts(sinks=(SinkSettings(name="odd", type="x", timeout_s=0.1),))
@@ -260,7 +260,7 @@ def test_a_restart_sends_what_had_not_arrived(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
-def test_after_a_restart_nothing_is_said_twice(tmp_path: Path) -> None:
+def test_after_a_restart_nothing_is_sent_twice(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with receiver() as there:
             outbox = MemoryOutbox()
@@ -290,7 +290,7 @@ class FullDisk:
         self.saved |= set(changes)
 
 
-def test_a_full_disk_keeps_nobody_from_being_told() -> None:
+def test_a_full_disk_keeps_nobody_from_being_notified() -> None:
     async def scenario() -> None:
         disk = FullDisk()
         async with receiver() as there, running(settings(("a", there)), disk) as dispatcher:
@@ -359,7 +359,7 @@ def test_a_dead_man_is_pinged_only_while_all_is_well(tmp_path: Path, well: bool)
 @pytest.mark.parametrize(
     ("answer", "said"), [(code(500), "answered 500"), (code(302, Location="/"), "answered 302")]
 )
-def test_a_ping_that_fails_is_said(
+def test_a_ping_that_fails_is_reported(
     tmp_path: Path, answer: Callable[[], web.StreamResponse], said: str
 ) -> None:
     async def scenario() -> None:
@@ -445,7 +445,7 @@ def test_a_link_is_in_what_is_sent_and_nowhere_else() -> None:
     asyncio.run(scenario())
 
 
-def test_what_was_decided_meanwhile_is_not_asked() -> None:
+def test_what_was_decided_meanwhile_is_not_requested() -> None:
     async def scenario() -> None:
         asking = OneAsks()
         asking.wants = False
@@ -486,7 +486,7 @@ class Refusing(UsersOnly):
         return Outcome(status=Status.REFUSED, message="answered 413")
 
 
-def test_that_alerts_do_not_arrive_is_said_by_a_sink_that_has_somebody_to_tell() -> None:
+def test_failed_delivery_is_reported_by_a_sink_that_reaches_somebody() -> None:
     async def scenario() -> None:
         async with receiver() as there:
             alerts = settings(("bad", there), ("users", there), ("pager", there))

@@ -110,7 +110,7 @@ def test_one_that_is_over_says_how_long_it_was() -> None:
         (NoticeKind.TEST, "CRITICAL test: GPU"),
     ],
 )
-def test_the_headline_says_why_it_is_said(kind: NoticeKind, said: str) -> None:
+def test_the_headline_says_why_it_is_sent(kind: NoticeKind, said: str) -> None:
     assert headline(notice(kind=kind)).startswith(said)
 
 
@@ -131,7 +131,7 @@ def test_many_jobs_are_counted() -> None:
     assert "job 0, 1, 2, 3, 4 and 2 more of ana, bo" in body(notice(changed(facts=facts)))
 
 
-def test_what_may_be_forged_is_said() -> None:
+def test_what_may_be_forged_is_labelled() -> None:
     assert "untrusted:" in body(notice(changed(trusted=False)))
     assert "untrusted" not in body(notice())
 
@@ -226,20 +226,20 @@ def test_what_will_be_done_says_when_and_how_it_is_stopped(
     assert "to stop it: accelwatch remedy hold n12 --reason WHY" in said
 
 
-def test_what_acting_now_saves_is_said_where_it_is_known() -> None:
+def test_what_acting_now_saves_is_reported_where_it_is_known() -> None:
     plan = Planned(node="n12", steps=("take n12 out",), saved_gpu_hours=12.3456)
     said = body(said_with(plan))
     assert "take n12 out; saves about 12.3 GPU-hours" in said
 
 
 @pytest.mark.parametrize(("returns", "text"), [(1, "came back once"), (3, "came back 3 times")])
-def test_how_often_it_came_back_is_said(returns: int, text: str) -> None:
+def test_how_often_it_came_back_is_reported(returns: int, text: str) -> None:
     back = msgspec.structs.replace(LOST, reopened=returns)
     assert text in body(notice_of(back, NoticeKind.UPDATED, sequence=2))
     assert "came back" not in body(notice_of(LOST, NoticeKind.OPENED, sequence=1))
 
 
-def test_the_latest_of_what_was_done_is_said_with_whose_word_it_was() -> None:
+def test_the_latest_of_what_was_done_is_reported_with_its_source() -> None:
     noted = [
         TimelineEntry(START + at, TimelineKind.NOTE, f"note {at}\x1b[2J", "kim") for at in range(5)
     ]

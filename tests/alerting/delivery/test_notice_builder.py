@@ -64,7 +64,7 @@ def test_a_notice_that_opens_or_reminds_says_what_will_be_done(
     assert sent(incident(1), kind, OnePlan()).plans == plans
 
 
-def test_of_what_is_over_or_where_nothing_is_done_no_plan_is_told() -> None:
+def test_of_what_is_over_or_where_nothing_is_done_no_plan_is_sent() -> None:
     assert sent(over(incident(1), START + 60), OPENED, OnePlan()).plans == ()
     assert sent(incident(1), OPENED, OnePlan("everything is stopped")).plans == ()
 

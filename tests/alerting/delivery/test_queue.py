@@ -92,13 +92,13 @@ def _described(one: Incident, kind: NoticeKind, sequence: int) -> Notice:
     return notice_of(one, kind, sequence=sequence)
 
 
-def test_an_incident_is_told_at_once_and_once() -> None:
+def test_an_incident_is_sent_at_once_and_once() -> None:
     bench = Bench().tell(incident())
     assert bench.send() == ["opened i1"]
     assert bench.tell(incident()).after(3600).send() == []
 
 
-def test_its_end_is_told() -> None:
+def test_its_end_is_sent() -> None:
     bench = Bench().tell(incident())
     bench.send()
     ended = over(incident(), bench.after(60).now)
@@ -107,13 +107,13 @@ def test_its_end_is_told() -> None:
     assert [one.sequence for one in bench.said] == [1, 2]
 
 
-def test_what_was_over_before_anybody_heard_of_it_is_not_told() -> None:
+def test_what_was_over_before_it_was_sent_is_not_sent() -> None:
     bench = Bench().tell(incident(), over(incident(), START + 1))
     assert bench.send() == []
     assert bench.queue.messages.due_at("a", bench.now) == NEVER
 
 
-def test_an_end_is_told_where_the_beginning_may_have_arrived() -> None:
+def test_an_end_is_sent_where_the_start_may_have_arrived() -> None:
     bench = Bench().tell(incident())
     bench.outcome = NOT_NOW
     bench.send()
@@ -121,7 +121,7 @@ def test_an_end_is_told_where_the_beginning_may_have_arrived() -> None:
     assert bench.tell(over(incident(), START + 1)).send() == ["closed i1"]
 
 
-def test_an_end_is_told_of_what_is_being_sent_right_now() -> None:
+def test_the_end_of_what_is_being_sent_right_now_is_sent() -> None:
     bench = Bench().tell(incident())
     message = bench.queue.next("a", bench.now)
     assert message is not None
@@ -140,7 +140,7 @@ def test_small_news_are_for_sinks_that_edit(edits: bool, said: list[str]) -> Non
     assert bench.after(EDIT_EVERY_S).send() == said
 
 
-def test_a_rise_is_told_to_all() -> None:
+def test_a_rise_is_sent_to_all() -> None:
     low = incident(severity=Severity.WARNING)
     bench = Bench().tell(low)
     bench.send()
@@ -159,7 +159,7 @@ def test_the_latest_wins_while_it_waits() -> None:
     assert bench.said[-1].title == "third"
 
 
-def test_members_of_a_group_are_not_told_one_by_one() -> None:
+def test_members_of_a_group_are_not_sent_one_by_one() -> None:
     bench = Bench().tell(*storm(30))
     assert bench.send() == ["opened i99"]
     assert len(bench.said[0].nodes) == 30
@@ -168,7 +168,7 @@ def test_members_of_a_group_are_not_told_one_by_one() -> None:
     assert len(bench.said) == 2
 
 
-def test_of_a_storm_that_comes_one_by_one_the_first_and_the_group_are_told() -> None:
+def test_of_a_storm_that_comes_one_by_one_the_first_and_the_group_are_sent() -> None:
     bench = Bench()
     for number in range(1, 31):
         alone = incident(number, at=bench.now)
@@ -187,7 +187,7 @@ def test_a_second_incident_waits_for_what_it_may_be_part_of() -> None:
     assert bench.after(0.2).send() == ["opened i2"]
 
 
-def test_what_waits_waits_on_while_others_of_its_family_begin() -> None:
+def test_what_waits_waits_on_while_others_of_its_family_start() -> None:
     bench = Bench().tell(incident(1))
     assert bench.send() == ["opened i1"]
     for number in range(2, 6):
@@ -247,18 +247,18 @@ def test_a_smaller_group_may_become_part_of_another() -> None:
     assert bench.after(60).send() == []
 
 
-def test_what_is_muted_is_not_told_until_it_is_heard_again() -> None:
+def test_what_is_muted_is_not_sent_until_it_is_unmuted() -> None:
     bench = Bench().tell(incident(), muted=True)
     assert bench.send() == []
     assert bench.tell(incident()).send() == ["opened i1"]
 
 
-def test_what_waits_is_not_told_when_it_is_muted_meanwhile() -> None:
+def test_what_waits_is_not_sent_when_it_is_muted_meanwhile() -> None:
     bench = Bench().tell(incident())
     assert bench.tell(incident(), muted=True).send() == []
 
 
-def test_worse_news_wait_while_it_is_muted_and_are_told_afterwards() -> None:
+def test_a_rise_waits_while_it_is_muted_and_is_sent_afterwards() -> None:
     low = incident(severity=Severity.WARNING)
     bench = Bench().tell(low)
     assert bench.send() == ["opened i1"]
@@ -268,20 +268,20 @@ def test_worse_news_wait_while_it_is_muted_and_are_told_afterwards() -> None:
     assert bench.tell(worse).send() == ["updated i1"]
 
 
-def test_what_was_told_is_not_told_again_because_it_was_muted_meanwhile() -> None:
+def test_what_was_sent_is_not_sent_again_because_it_was_muted_meanwhile() -> None:
     bench = Bench().tell(incident())
     assert bench.send() == ["opened i1"]
     bench.tell(incident(), muted=True)
     assert bench.tell(incident()).after(3600).send() == []
 
 
-def test_the_end_of_what_was_told_is_told_though_it_is_muted() -> None:
+def test_the_end_of_what_was_sent_is_sent_though_it_is_muted() -> None:
     bench = Bench().tell(incident())
     bench.send()
     assert bench.tell(over(incident(), START + 9), muted=True).send() == ["closed i1"]
 
 
-def test_what_comes_back_and_goes_while_it_is_muted_is_not_told() -> None:
+def test_what_comes_back_and_goes_while_it_is_muted_is_not_sent() -> None:
     bench = Bench().tell(incident())
     bench.send()
     bench.after(60).tell(over(incident(), bench.now))
@@ -291,7 +291,7 @@ def test_what_comes_back_and_goes_while_it_is_muted_is_not_told() -> None:
     assert bench.after(60).tell(again, muted=True).send() == []
 
 
-def test_one_that_comes_back_is_heard_and_has_a_message_of_its_own() -> None:
+def test_one_that_comes_back_is_sent_and_has_a_message_of_its_own() -> None:
     bench = Bench(edits=True).tell(incident())
     bench.send()
     bench.after(60).tell(over(incident(), bench.now))
@@ -316,14 +316,14 @@ def test_routes_choose_by_severity_and_labels() -> None:
     assert (bench.send("a"), bench.send("b")) == ([], ["opened i3"])
 
 
-def test_without_a_route_a_warning_is_told_and_a_note_is_not() -> None:
+def test_without_a_route_a_warning_is_sent_and_a_note_is_not() -> None:
     bench = Bench().tell(
         incident(1, severity=Severity.INFO), incident(2, severity=Severity.WARNING)
     )
     assert bench.send() == ["opened i2"]
 
 
-def test_who_is_told_later_is_not_told_of_what_is_over_by_then() -> None:
+def test_a_later_sink_does_not_get_what_is_over_by_then() -> None:
     boss = Route(sinks=("boss",), after_s=1800.0)
     bench = Bench(Route(sinks=("a",)), boss, names=("a", "boss")).tell(incident(1))
     bench.after(60).tell(incident(2, at=bench.now))
@@ -347,7 +347,7 @@ def test_reminders_as_long_as_it_is_open() -> None:
     assert bench.after(7200).send() == []
 
 
-def test_a_receiver_that_forgets_is_told_again() -> None:
+def test_a_receiver_that_forgets_is_notified_again() -> None:
     bench = Bench(repeat_s=60.0, edits=True).tell(incident())
     bench.send()
     assert bench.after(60).send() == ["updated i1"]
@@ -390,7 +390,7 @@ def test_what_is_urgent_is_reminded_of_at_night() -> None:
     assert bench.after(4 * 3600).send() == ["reminder i1"]
 
 
-def test_a_receiver_that_forgets_is_told_again_at_night_and_not_reminded() -> None:
+def test_a_receiver_that_forgets_is_notified_again_at_night_and_not_reminded() -> None:
     bench = Bench(Route(remind_s=4 * 3600.0, quiet=QUIET), repeat_s=3600.0).after(8 * 3600)
     bench.tell(incident(severity=Severity.WARNING, at=bench.now)).send()
     said = [line for _ in range(11) for line in bench.after(3600).send()]
@@ -492,7 +492,7 @@ def test_after_a_day_it_is_given_up() -> None:
     assert bench.queue.messages.due_at("a", bench.now) == NEVER
 
 
-def test_what_is_refused_is_given_up_at_once_and_the_next_is_told() -> None:
+def test_what_is_refused_is_given_up_at_once_and_the_next_is_sent() -> None:
     bench = Bench().tell(incident())
     bench.outcome = Outcome(status=Status.REFUSED, message="answered 413")
     bench.send()
@@ -532,7 +532,7 @@ def test_rows_of_a_sink_that_is_gone_are_dropped() -> None:
     assert anew.send() == []
 
 
-def test_what_is_over_and_told_is_forgotten_after_a_day() -> None:
+def test_what_is_over_and_sent_is_forgotten_after_a_day() -> None:
     bench = Bench().tell(incident())
     bench.send()
     bench.tell(over(incident(), START + 1))
@@ -576,7 +576,7 @@ def test_a_clock_that_is_set_back_holds_no_reminder_back_behind_what_is_repeated
     assert said == [["updated i1"], ["updated i1"], ["reminder i1"]]
 
 
-def test_a_process_that_begins_on_a_clock_that_was_set_back_reminds_in_time() -> None:
+def test_a_process_that_starts_on_a_clock_that_was_set_back_reminds_in_time() -> None:
     bench = Bench(Route(remind_s=3600.0)).tell(incident())
     bench.send()
     rows = [row for row in bench.queue.messages.drain_changes().values() if row is not None]
@@ -603,7 +603,7 @@ def test_a_flood_is_bounded_and_counted() -> None:
     assert len(bench.after(60).send()) == MOST_MESSAGES
 
 
-def test_what_is_said_besides_incidents_replaces_itself() -> None:
+def test_a_notice_that_is_of_no_incident_replaces_itself() -> None:
     bench = Bench()
     said = notice_of(incident(), NoticeKind.OPENED, sequence=1)
     bench.queue.post("a", "undelivered:b", said, bench.now)
@@ -665,7 +665,7 @@ def test_what_is_no_incident_is_not_repeated_and_is_forgotten_after_a_day() -> N
 
 
 @pytest.mark.parametrize("edits", [True, False])
-def test_who_has_to_decide_is_asked_at_once_and_once(edits: bool) -> None:
+def test_approval_is_requested_at_once_and_once(edits: bool) -> None:
     bench = Bench(edits=edits).tell(incident())
     assert bench.send() == ["opened i1"]
     bench.asks = "p1@1.0"
@@ -678,7 +678,7 @@ def test_who_has_to_decide_is_asked_at_once_and_once(edits: bool) -> None:
     assert bench.tell(later(incident(), START + 200.0)).send() == ["asked i1"]
 
 
-def test_what_is_asked_before_anybody_was_told_is_told_with_it() -> None:
+def test_what_is_requested_before_the_first_notice_is_sent_with_it() -> None:
     bench = Bench().tell(incident())
     bench.asks = "p1@1.0"
     bench.tell(later(incident(), START + 0.1))
@@ -686,7 +686,7 @@ def test_what_is_asked_before_anybody_was_told_is_told_with_it() -> None:
     assert bench.tell(later(incident(), START + 0.2)).send() == []
 
 
-def test_what_begins_waits_a_moment_for_what_will_be_asked_about_it() -> None:
+def test_a_new_incident_waits_briefly_for_its_approval_request() -> None:
     bench = Bench()
     bench.soon_s = 2.0
     assert bench.tell(incident()).send() == []
@@ -698,7 +698,7 @@ def test_what_begins_waits_a_moment_for_what_will_be_asked_about_it() -> None:
     assert other.after(2.0).send() == ["opened i1"], "nothing was asked"
 
 
-def test_what_is_asked_while_the_beginning_is_being_sent_is_asked_after_it() -> None:
+def test_what_is_requested_while_the_start_is_being_sent_is_sent_after_it() -> None:
     bench = Bench().tell(incident())
     flying = bench.queue.next("a", bench.now)
     assert flying is not None
@@ -710,7 +710,7 @@ def test_what_is_asked_while_the_beginning_is_being_sent_is_asked_after_it() -> 
 
 
 @pytest.mark.parametrize(("soon_s", "said"), [(0.0, ["asked i1"]), (2.0, ["opened i1"])])
-def test_what_is_asked_at_the_very_moment_of_another_change_is_not_missed(
+def test_what_is_requested_at_the_very_time_of_another_change_is_not_missed(
     soon_s: float, said: list[str]
 ) -> None:
     bench = Bench()
@@ -721,7 +721,7 @@ def test_what_is_asked_at_the_very_moment_of_another_change_is_not_missed(
     assert bench.tell(incident()).after(5.0).send() == []
 
 
-def test_a_question_that_nobody_answers_is_told_of_with_the_end() -> None:
+def test_an_unanswered_request_is_reported_with_the_end() -> None:
     bench = Bench()
     bench.soon_s = 2.0
     bench.tell(incident()).asks = "p1@1.0"
@@ -736,7 +736,7 @@ def test_a_question_that_nobody_answers_is_told_of_with_the_end() -> None:
     assert "nobody approved in time" in bench.said[-1].done[-1]
 
 
-def test_nobody_is_asked_of_what_is_muted() -> None:
+def test_no_approval_is_requested_for_what_is_muted() -> None:
     bench = Bench().tell(incident())
     bench.send()
     bench.asks = "p1@1.0"
@@ -744,7 +744,7 @@ def test_nobody_is_asked_of_what_is_muted() -> None:
     assert bench.tell(later(incident(), START + 1.0)).send() == ["asked i1"]
 
 
-def test_who_was_asked_before_a_restart_is_not_asked_again() -> None:
+def test_what_was_requested_before_a_restart_is_not_requested_again() -> None:
     bench = Bench()
     bench.asks = "p1@1.0"
     bench.tell(incident())
@@ -774,7 +774,7 @@ def test_what_needs_a_person_rings_once(edits: bool) -> None:
     assert bench.tell(called(START + 200.0)).send() == ["called i1"]
 
 
-def test_a_call_before_anybody_was_told_is_told_with_the_beginning() -> None:
+def test_a_call_before_the_first_notice_is_sent_with_it() -> None:
     bench = Bench().tell(called(START))
     assert bench.send() == ["opened i1"]
     assert bench.tell(later(called(START), START + 0.2)).send() == []
@@ -803,7 +803,7 @@ def left_to_do(at: float) -> Incident:
     return later(over(called(at), START + 60.0), at)
 
 
-def test_a_person_is_called_once_for_what_the_sink_has_forgotten_or_was_never_told_of() -> None:
+def test_a_person_is_called_once_for_what_the_sink_has_forgotten_or_never_got() -> None:
     bench = Bench()
     bench.tell(later(over(incident(), START + 60.0), START + 60.0))
     left = left_to_do(START + 90.0)
@@ -814,7 +814,7 @@ def test_a_person_is_called_once_for_what_the_sink_has_forgotten_or_was_never_to
     assert bench.tell(again).send() == ["called i1"]
 
 
-def test_a_person_is_called_for_what_was_over_before_anybody_was_told() -> None:
+def test_a_person_is_called_for_what_was_over_before_anybody_was_notified() -> None:
     bench = Bench().tell(incident(2), incident())
     assert bench.send() == ["opened i2"]
     left = left_to_do(START + 90.0)
@@ -846,7 +846,7 @@ def _flaps(bench: Bench, times: int) -> Incident:
     return one
 
 
-def test_what_flaps_is_told_once_and_its_end_once() -> None:
+def test_what_flaps_is_sent_once_and_its_end_once() -> None:
     bench = Bench()
     bench.end_wait_s = 300.0
     bench.tell(incident()).send()
@@ -868,7 +868,7 @@ def test_a_sink_that_edits_sees_that_it_is_back_without_a_bell() -> None:
     assert bench.references == ["", "m1"], "the same message"
 
 
-def test_a_receiver_that_forgets_is_told_of_the_end_at_once() -> None:
+def test_a_receiver_that_forgets_is_notified_of_the_end_at_once() -> None:
     bench = Bench(repeat_s=60.0, edits=True).tell(incident())
     bench.send()
     bench.end_wait_s = 300.0
@@ -886,7 +886,7 @@ def test_the_end_waits_anew_for_as_long_as_it_is_to() -> None:
     assert bench.after(5).send() == ["closed i1"]
 
 
-def test_the_end_says_what_was_done_until_it_is_told() -> None:
+def test_the_end_says_what_was_done_until_it_is_sent() -> None:
     bench = Bench().tell(incident())
     bench.send()
     bench.end_wait_s = 5.0
@@ -898,7 +898,7 @@ def test_the_end_says_what_was_done_until_it_is_told() -> None:
     assert bench.said[-1].title == "given back"
 
 
-def test_a_call_while_the_end_waits_is_told_at_once_and_is_the_end() -> None:
+def test_a_call_while_the_end_waits_is_sent_at_once_and_is_the_end() -> None:
     bench = Bench().tell(incident())
     bench.send()
     bench.end_wait_s = 300.0
@@ -912,7 +912,7 @@ def test_a_call_while_the_end_waits_is_told_at_once_and_is_the_end() -> None:
 
 
 @pytest.mark.parametrize("what", ["called", "rose", "first"])
-def test_what_nobody_has_heard_is_not_lost_when_the_end_is_taken_back(what: str) -> None:
+def test_what_was_not_sent_is_not_lost_when_the_end_is_taken_back(what: str) -> None:
     bench = Bench()
     one = incident(severity=Severity.WARNING)
     if what != "first":
@@ -934,7 +934,7 @@ def test_what_nobody_has_heard_is_not_lost_when_the_end_is_taken_back(what: str)
     assert bench.tell(back).send() == [expected]
 
 
-def test_what_comes_back_muted_while_its_end_waits_is_open_when_it_is_heard_again() -> None:
+def test_what_comes_back_muted_while_its_end_waits_is_open_when_it_is_unmuted() -> None:
     bench = Bench().tell(incident())
     bench.send()
     bench.end_wait_s = 300.0

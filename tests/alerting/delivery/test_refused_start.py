@@ -22,7 +22,7 @@ def said(there: Receiver) -> list[tuple[str, tuple[str, ...]]]:
     return [(one["kind"], tuple(one["evidence"])) for one in data]
 
 
-def test_the_same_error_is_said_once_and_so_is_its_end(tmp_path: Path) -> None:
+def test_the_same_error_is_sent_once_and_so_is_its_end(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with receiver() as there:
             for text in ("r.yaml:3: broken", "r.yaml:3: broken", "r.yaml:9: worse"):
@@ -43,7 +43,7 @@ def test_the_same_error_is_said_once_and_so_is_its_end(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
-def test_what_no_sink_has_taken_is_said_at_the_next_start(tmp_path: Path) -> None:
+def test_what_no_sink_has_taken_is_sent_at_the_next_start(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with receiver(code(500), code(200)) as there:
             for _ in range(3):

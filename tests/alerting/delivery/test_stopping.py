@@ -30,7 +30,7 @@ def test_it_has_to_stay_over_for_a_while(after_s: float, left_s: float) -> None:
     assert wait_s(ended(), after_s) == left_s
 
 
-def test_what_cannot_come_back_any_more_is_told_at_once() -> None:
+def test_what_cannot_come_back_any_more_is_sent_at_once() -> None:
     assert wait_s(ended(), 0.0, cooldown_s=0.0) == 0.0
     assert wait_s(ended(), 60.0, cooldown_s=60.0) == 0.0
 
@@ -53,7 +53,7 @@ def test_what_has_come_back_stays_over_for_its_whole_cool_down() -> None:
     assert wait_s(ended(reopened=1), 1800.0) == 0.0
 
 
-def test_what_a_person_has_closed_is_told_at_once() -> None:
+def test_what_a_person_has_closed_is_sent_at_once() -> None:
     by_hand = TimelineEntry(START, TimelineKind.CLOSED, "seen", "ann")
     assert wait_s(ended(timeline=(by_hand,)), 0.0) == 0.0
     by_itself = TimelineEntry(START, TimelineKind.CLOSED, "cleared after 9 s")

@@ -68,7 +68,7 @@ def lost() -> DeviceView:
     return machines.lost_view(1)
 
 
-def test_a_hub_that_alerts_tells_people_and_the_agent_does_not(
+def test_a_hub_that_alerts_notifies_people_and_the_agent_does_not(
     tmp_path: Path, lost: DeviceView
 ) -> None:
     async def scenario() -> None:
@@ -145,7 +145,7 @@ def test_a_hub_is_remembered_over_a_restart(tmp_path: Path, lost: DeviceView) ->
     asyncio.run(scenario())
 
 
-def test_beside_a_hub_if_told_so(tmp_path: Path, lost: DeviceView) -> None:
+def test_beside_a_hub_if_configured_so(tmp_path: Path, lost: DeviceView) -> None:
     async def scenario() -> None:
         async with receiver() as there:
             node = Node(tmp_path, there)

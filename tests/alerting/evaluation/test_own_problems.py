@@ -83,7 +83,7 @@ def test_every_sink_is_notified_once_and_of_the_end_whatever_the_routes_say() ->
     assert people.look(after=60.0) == {"pager": [], "chat": []}
 
 
-def test_what_lasts_for_a_moment_is_notified_to_nobody() -> None:
+def test_what_is_over_at_once_is_notified_to_nobody() -> None:
     people = People()
     people.look(problem())
     people.look(problem(), after=NOTIFIED_AFTER_S - 1.0)

@@ -142,7 +142,7 @@ def test_what_comes_soon_after_it_was_over_is_the_same_again(after_s: float, fol
     assert site.follows["warn"] == site.told["i2"].id
 
 
-def test_the_most_severe_leads_and_what_is_critical_is_told_in_any_case() -> None:
+def test_the_most_severe_leads_and_what_is_critical_is_reported_in_any_case() -> None:
     site = play((FIRED, "hint", 0, ONE), (FIRED, "warn", 10, ONE))
     assert site.follows == {"hint": "i2", "warn": ""}
     site = play((FIRED, "warn", 0, ONE), (FIRED, "lost", 10, ONE), (FIRED, "other", 20, ONE))
@@ -154,7 +154,7 @@ def test_the_most_severe_leads_and_what_is_critical_is_told_in_any_case() -> Non
     assert site.quiet() == []
 
 
-def test_when_the_leader_is_over_another_one_leads_and_is_told() -> None:
+def test_when_the_leader_is_over_another_one_leads_and_is_reported() -> None:
     site = play(
         (FIRED, "warn", 0, ONE),
         (FIRED, "other", 60, ONE),
@@ -166,7 +166,7 @@ def test_when_the_leader_is_over_another_one_leads_and_is_told() -> None:
     assert site.told["i2"].timeline[-1].text == "it leads its cause now"
 
 
-def test_a_leader_that_is_muted_tells_for_nobody() -> None:
+def test_a_leader_that_is_muted_reports_for_nobody() -> None:
     async def scenario() -> None:
         site = await Site().begin()
         await site.say(FIRED, "warn", 0, ONE)
@@ -213,7 +213,7 @@ def test_ten_thousand_causes_are_not_held_against_each_other() -> None:
     assert all(len(causes.near(one)) == 1 for one in site.incident_store.open)
 
 
-def test_a_cause_is_told_again_each_time_its_level_rises() -> None:
+def test_a_cause_is_reported_again_each_time_its_level_rises() -> None:
     async def scenario() -> list[str]:
         site = await Site().begin()
         causes = Causes(RULES, lambda _: (), lambda _nodes, _now: None)
@@ -228,7 +228,7 @@ def test_a_cause_is_told_again_each_time_its_level_rises() -> None:
     assert asyncio.run(scenario()) == ["hint info", "warn watch", "lost alert"]
 
 
-def test_of_a_storm_that_comes_the_first_is_told_and_then_the_storm() -> None:
+def test_of_a_storm_that_comes_the_first_is_reported_and_then_the_storm() -> None:
     async def scenario() -> list[tuple[str, bool]]:
         site = await Site().begin()
         causes = Causes(RULES, lambda _: (), lambda _nodes, _now: None)
@@ -279,7 +279,7 @@ def test_who_waits_for_a_storm(rule_id: str, at_s: float, where: Entity, told: l
         ("broken.watch", ("n1",), TOGETHER_S - 120, ["storage"]),
     ],
 )
-def test_what_begins_long_after_many_nodes_suffer_is_a_cause_of_its_own(
+def test_what_starts_long_after_many_nodes_suffer_is_a_cause_of_its_own(
     second: str, nodes: tuple[str, ...], after_s: float, notified: list[str]
 ) -> None:
     fleet = Grouping(by="fleet", at_least=2, within_s=300.0, calm_s=300.0)

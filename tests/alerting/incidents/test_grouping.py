@@ -167,7 +167,7 @@ def test_it_is_over_when_all_has_been_calm_for_long_enough() -> None:
     assert kept.open == []
 
 
-def test_a_relapse_begins_the_calm_anew() -> None:
+def test_a_relapse_starts_the_calm_anew() -> None:
     kept = manager()
     fire(kept, 0, "n1", "n2", "n3")
     clear(kept, 100, "n1", "n2", "n3")
@@ -184,7 +184,7 @@ def test_one_that_stays_keeps_the_group_open() -> None:
     assert groups(kept.step([], START + 5000)) == []
 
 
-def test_one_that_began_long_before_and_is_no_part_of_it_does_not_keep_it_open() -> None:
+def test_one_that_started_long_before_and_is_no_part_of_it_does_not_keep_it_open() -> None:
     kept = manager()
     fire(kept, 0, "n9")
     (group,) = groups(fire(kept, 4000, "n1", "n2", "n3"))

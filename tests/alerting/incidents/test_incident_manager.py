@@ -114,7 +114,7 @@ def test_within_its_cool_down_it_is_the_same_incident() -> None:
     assert kinds(incident)[-1] is TimelineKind.REOPENED
 
 
-def test_a_rule_that_begins_anew_on_an_open_incident_says_so() -> None:
+def test_a_rule_that_starts_anew_on_an_open_incident_says_so() -> None:
     kept = manager()
     kept.step([change(FIRED, 0)], START)
     (incident,) = kept.step([change(FIRED, 300)], START + 300)
@@ -149,7 +149,7 @@ def test_one_trusted_reading_beside_a_forged_line_is_enough() -> None:
     assert incident.severity is Severity.CRITICAL
 
 
-def test_a_trusted_rule_raises_what_a_forged_line_began() -> None:
+def test_a_trusted_rule_raises_what_a_forged_line_started() -> None:
     forged = (Evidence(signal="xid_79", text="Xid 79", trusted=False),)
     lost = (Evidence(signal="device_up", text="lost", value=0),)
     kept = manager(
@@ -212,7 +212,7 @@ def test_a_restart_within_the_cool_down_still_knows_what_was_closed() -> None:
     assert (incident.id, incident.reopened) == ("i1", 1)
 
 
-def test_a_long_history_keeps_its_beginning_and_its_end() -> None:
+def test_a_long_history_keeps_its_start_and_its_end() -> None:
     kept = manager(rule(cooldown_s=1e9))
     for at in range(200):
         kept.step([change(FIRED, 20 * at)], START + 20 * at)

@@ -80,7 +80,7 @@ def play(scenario: Callable[[], Coroutine[object, object, None]]) -> None:
     asyncio.run(scenario())
 
 
-def test_a_silence_mutes_what_is_open_and_its_end_has_it_heard_again(tmp_path: Path) -> None:
+def test_a_silence_mutes_what_is_open_and_its_end_unmutes_it(tmp_path: Path) -> None:
     async def scenario() -> None:
         site = await Site().begin(tmp_path)
         await site.fire("n1")
@@ -97,7 +97,7 @@ def test_a_silence_mutes_what_is_open_and_its_end_has_it_heard_again(tmp_path: P
     play(scenario)
 
 
-def test_what_begins_silenced_is_told_as_such_and_a_person_may_end_it(tmp_path: Path) -> None:
+def test_what_starts_silenced_is_reported_as_such_and_a_person_may_end_it(tmp_path: Path) -> None:
     async def scenario() -> None:
         site = await Site().begin(tmp_path)
         await site.incident_store.mutes.mute(silence())
@@ -224,7 +224,7 @@ def test_what_is_over_and_cannot_come_back_takes_lines_still(tmp_path: Path) -> 
     play(scenario)
 
 
-def test_without_a_journal_silences_hold_and_that_they_are_not_kept_is_said() -> None:
+def test_without_a_journal_silences_hold_and_that_they_are_not_kept_is_reported() -> None:
     async def scenario() -> None:
         site = await Site().begin(None)
         assert "no state_dir is set" in await site.incident_store.mutes.mute(silence())
@@ -237,7 +237,7 @@ def test_without_a_journal_silences_hold_and_that_they_are_not_kept_is_said() ->
     play(scenario)
 
 
-def test_a_journal_that_can_not_be_written_is_said_in_the_answer(tmp_path: Path) -> None:
+def test_a_journal_that_can_not_be_written_is_reported_in_the_answer(tmp_path: Path) -> None:
     async def scenario() -> None:
         site = await Site().begin(tmp_path)
         writer = site.incident_store.writer
@@ -250,7 +250,7 @@ def test_a_journal_that_can_not_be_written_is_said_in_the_answer(tmp_path: Path)
     play(scenario)
 
 
-def test_changes_that_come_at_once_are_told_in_their_order(tmp_path: Path) -> None:
+def test_changes_that_come_at_once_are_reported_in_their_order(tmp_path: Path) -> None:
     async def scenario() -> None:
         site = await Site().begin(tmp_path)
         await site.fire("n1")
@@ -265,7 +265,7 @@ def test_changes_that_come_at_once_are_told_in_their_order(tmp_path: Path) -> No
     play(scenario)
 
 
-def test_a_tick_that_began_before_a_silence_was_set_heeds_it(tmp_path: Path) -> None:
+def test_a_tick_that_started_before_a_silence_was_set_heeds_it(tmp_path: Path) -> None:
     async def scenario() -> None:
         site = await Site().begin(tmp_path)
         site.now = START + 10

@@ -172,7 +172,7 @@ def test_fingerprints_are_remembered_until_they_are_over(journal: Journal) -> No
     assert journal.load(START + 20).fingerprints == {"b": START + 30}
 
 
-def test_entries_tell_who_did_what(journal: Journal) -> None:
+def test_entries_report_who_did_what(journal: Journal) -> None:
     write(journal, NoteRecord("i1", "looked at it"), actor="operator")
     write(journal, RuleSetRecord("digest", ("a.yaml",), 3), at=START + 1)
     first, second = journal.entries()
@@ -275,7 +275,7 @@ def problem_of(folder: Path | None) -> str:
     return opened.problem
 
 
-def test_without_a_folder_that_is_said() -> None:
+def test_without_a_folder_that_is_reported() -> None:
     assert "no state_dir is set" in problem_of(None)
 
 
@@ -312,7 +312,7 @@ def test_a_journal_with_an_unreadable_row_is_left_as_it_is(
     assert "a row cannot be read" in opened.problem
 
 
-def test_a_journal_that_is_gone_is_not_begun_anew(tmp_path: Path) -> None:
+def test_a_journal_that_is_gone_is_not_started_anew(tmp_path: Path) -> None:
     opened = open_journal(tmp_path, START)
     assert opened.file is not None
     opened.file.close()
@@ -323,7 +323,7 @@ def test_a_journal_that_is_gone_is_not_begun_anew(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("what", ["empty", "another database"])
-def test_a_journal_that_was_emptied_is_not_begun_anew(tmp_path: Path, what: str) -> None:
+def test_a_journal_that_was_emptied_is_not_started_anew(tmp_path: Path, what: str) -> None:
     """It would forget silences, holds and a stop without a word."""
     opened = open_journal(tmp_path, START)
     assert opened.file is not None
@@ -339,7 +339,7 @@ def test_a_journal_that_was_emptied_is_not_begun_anew(tmp_path: Path, what: str)
     assert told in problem_of(tmp_path)
 
 
-def test_a_journal_that_was_never_finished_is_begun(tmp_path: Path) -> None:
+def test_a_journal_that_was_never_finished_is_started(tmp_path: Path) -> None:
     """Killed between the creation of the file and that of its tables: nothing is lost."""
     (tmp_path / FILE).write_bytes(b"")
     opened = open_journal(tmp_path, START)
@@ -367,7 +367,7 @@ def test_a_locked_file_does_not_stop_anybody(tmp_path: Path) -> None:
     holder.close()
 
 
-def test_a_folder_that_is_a_file_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_is_a_file_is_reported(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("")
     assert "nothing can be kept here" in open_journal(tmp_path / "state", START).problem
 

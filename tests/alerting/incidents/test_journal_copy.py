@@ -48,7 +48,7 @@ def test_what_was_read_at_once_and_what_came_later_are_the_same() -> None:
 
 
 @pytest.mark.parametrize("record", [SilenceRecord(SILENCE), MaintenanceRecord(WINDOW)])
-def test_what_mutes_an_incident_begins_and_ends(record: Record) -> None:
+def test_what_mutes_an_incident_starts_and_ends(record: Record) -> None:
     copy = copy_of(incidents=[incident(1)])
     (one,) = copy.open
     version = copy.version

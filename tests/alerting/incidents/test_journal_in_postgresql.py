@@ -175,7 +175,7 @@ def test_tokens_grow_and_a_database_that_was_put_back_is_refused(
     opens(kept.settings, tmp_path).close()
 
 
-def test_a_token_that_cannot_be_read_is_told(kept: InPostgreSQL, tmp_path: Path) -> None:
+def test_a_token_that_cannot_be_read_is_reported(kept: InPostgreSQL, tmp_path: Path) -> None:
     (tmp_path / TOKEN_FILE).write_text("many")
     with pytest.raises(JournalError, match=f"{TOKEN_FILE} cannot be read"):
         opens(kept.settings, tmp_path)
@@ -281,7 +281,7 @@ def test_a_database_that_hangs_is_away_and_comes_back(kept: InPostgreSQL) -> Non
     assert texts(kept.settings) == ["before", "after"]
 
 
-def test_a_database_that_is_away_is_told() -> None:
+def test_a_database_that_is_away_is_reported() -> None:
     settings = PostgreSQL(hosts=("127.0.0.1:9",), tls=False)
     with pytest.raises(JournalError, match="PostgreSQL accelwatch on 127.0.0.1:9"):
         opens(settings)
@@ -374,7 +374,7 @@ def test_a_hub_that_is_restarted_during_a_failover_waits_for_the_new_primary(
 
 
 @pytest.mark.parametrize("others", [(), ("/nowhere:5433",)])
-def test_a_server_that_is_stopped_is_told_without_numbers(others: tuple[str, ...]) -> None:
+def test_a_server_that_is_stopped_is_reported_without_numbers(others: tuple[str, ...]) -> None:
     settings = PostgreSQL(hosts=("/nowhere:5432", *others))
     with pytest.raises(
         JournalError, match="no server has its socket there; start PostgreSQL"

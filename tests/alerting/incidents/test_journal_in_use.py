@@ -102,7 +102,7 @@ def test_a_full_disk_is_found_and_so_is_that_there_is_room_again(
     asyncio.run(scenario())
 
 
-def test_a_disk_that_hangs_is_asked_once_until_it_answers(
+def test_a_disk_that_hangs_is_polled_once_until_it_answers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disk = threading.Event()

@@ -84,7 +84,7 @@ def test_states_are_made_again_from_the_entries(kept: KeptJournal, journal: Jour
     assert journal.load(START) == before
 
 
-def test_an_entry_tells_from_where_somebody_asked(journal: Journal) -> None:
+def test_an_entry_has_the_address_of_the_request(journal: Journal) -> None:
     write(journal, state("o1"), address="192.0.2.7")
     write(journal, state("o2"))
     assert [one.address for one in journal.entries()] == ["192.0.2.7", ""]

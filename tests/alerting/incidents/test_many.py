@@ -54,7 +54,7 @@ class Site:
 
 
 @pytest.mark.parametrize("group", [None, FLEET], ids=["a storm", "a group of the fleet"])
-def test_others_have_their_turn_while_many_begin_and_end(group: Grouping | None) -> None:
+def test_others_have_their_turn_while_many_start_and_end(group: Grouping | None) -> None:
     async def scenario() -> None:
         site = Site(group)
         await site.begin()

@@ -84,7 +84,7 @@ def test_what_ends_mutes_no_longer_and_is_forgotten() -> None:
     assert watch.muting.idle
 
 
-def test_what_is_announced_mutes_from_its_beginning_on() -> None:
+def test_what_is_announced_mutes_from_its_start_on() -> None:
     watch = Watch(window("n1", starts=START + 60))
     assert watch.look(incident(1)) == []
     assert [each.id for each in watch.muting.windows] == ["m1"]

@@ -205,7 +205,7 @@ def test_of_two_primaries_the_one_that_was_promoted_later_counts(*, is_first: bo
                 assert timeline_of(journal.lease.token) == 2
 
 
-def test_hosts_of_which_none_is_a_primary_are_told_one_by_one(primary: Server) -> None:
+def test_hosts_of_which_none_is_a_primary_are_reported_one_by_one(primary: Server) -> None:
     kept = InPostgreSQL(primary)
     with primary.standby() as standby:
         hosts = (f"{standby.folder}:{standby.port}", "127.0.0.1:9")

@@ -49,13 +49,13 @@ def test_what_is_no_matcher_is_refused(text: str, said: str) -> None:
         matchers(text)
 
 
-def test_what_is_too_long_to_tell_is_not_muted() -> None:
+def test_what_is_too_long_to_match_is_not_muted() -> None:
     long = {"node": "n" * 500}
     assert not matchers("node=~n+")[0].matches(long)
     assert not matchers("node!~m+")[0].matches(long)
 
 
-def test_a_silence_has_a_beginning_and_an_end() -> None:
+def test_a_silence_has_a_start_and_an_end() -> None:
     silence = Silence(
         id="s1", matchers=matchers("node=n12"), starts=100.0, ends=200.0, by="me", reason="swap"
     )

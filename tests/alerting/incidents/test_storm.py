@@ -63,7 +63,7 @@ def test_thirty_nodes_are_one_however_many_devices_each_has_lost(
     assert {one.group for one in kept.open} == {"", storm.id}
 
 
-def test_groups_that_would_begin_and_end_in_one_tick_are_never_heard_of() -> None:
+def test_groups_that_would_start_and_end_in_one_tick_are_never_reported() -> None:
     changed = say(manager(), FIRED, 0, nodes(30), devices=8)
     assert len([one for one in changed if one.entity.group]) == 1
 
@@ -200,7 +200,7 @@ def test_members_close_singly_and_the_last_one_ends_it() -> None:
     assert kept.open == []
 
 
-def test_a_person_can_close_it_and_it_does_not_begin_again_at_once() -> None:
+def test_a_person_can_close_it_and_it_does_not_reopen_at_once() -> None:
     kept = manager()
     say(kept, FIRED, 0, nodes(10))
     (storm,) = top(kept)

@@ -123,7 +123,9 @@ def test_amendments_of_different_things_add_up(tmp_path: Path) -> None:
         ("{rules: [nvidia.lost], action: {remedy: [dance]}}", "no remedy 'dance'"),
     ],
 )
-def test_a_mistake_is_named_with_its_place(tmp_path: Path, amendment: str, complaint: str) -> None:
+def test_a_mistake_is_named_with_its_position(
+    tmp_path: Path, amendment: str, complaint: str
+) -> None:
     text = refusal(tmp_path, f"version: 1\namend:\n- {amendment}\n")
     assert "0.yaml:3" in text
     assert complaint in text

@@ -172,7 +172,7 @@ def test_what_something_else_agrees_with_is_no_exporters_word_alone(tmp_path: Pa
     assert on_a_hub(view, tmp_path) == []
 
 
-def test_what_the_driver_asks_for_is_told_once(tmp_path: Path) -> None:
+def test_what_the_driver_asks_for_is_reported_once(tmp_path: Path) -> None:
     """The device that needs a reset calls itself failed, too: one incident, with the better advice."""
     view = told("habana", "failed", "needs reset")
     device = msgspec.structs.replace(view.device, kind="npu")
@@ -191,7 +191,7 @@ def test_a_long_reason_is_cut_in_the_title_and_whole_in_the_evidence(tmp_path: P
     assert len(incident.evidence[0].text) > 250
 
 
-def test_the_pack_asks_for_the_words_that_are_said() -> None:
+def test_the_pack_asks_for_the_words_that_are_reported() -> None:
     rules = load([pack_file("device")], tests=False).rules
     assert WITHOUT_DRIVER in rules["device.no_driver"].when.text
     assert BY_EXPORTER[Health.FAILED] in rules["device.exporter.failed"].when.text

@@ -203,7 +203,7 @@ def test_what_woke_it_is_worked_out_once() -> None:
     assert bed.dormancy.version == version + 1
 
 
-def test_a_rule_that_has_begun_is_evaluated_although_it_sleeps() -> None:
+def test_a_rule_that_has_started_is_evaluated_although_it_sleeps() -> None:
     rules = drawn_rules(["power_watts > 1"])
     member = Member(node="n1", device="nvidia0", values={POWER: 2.0})
     world = World(needs_of(rules.values()), 1.0, [member])

@@ -66,7 +66,7 @@ def device(name: str = "nvidia0", node: str = "n1") -> Entity:
     return Entity(scope=Scope.DEVICE, node=node, device=name)
 
 
-def test_a_verdict_that_changes_is_told_once(tmp_path: Path) -> None:
+def test_a_verdict_that_changes_is_reported_once(tmp_path: Path) -> None:
     stage = Stage(rules_of(tmp_path, HOT), gpu())
     stage.heat(95.0)
     (change,) = stage.tick()
@@ -83,7 +83,7 @@ def test_a_verdict_that_changes_is_told_once(tmp_path: Path) -> None:
     assert (change.time, change.since) == (6020.0, 6000.0)
 
 
-def test_it_began_when_the_condition_did(tmp_path: Path) -> None:
+def test_it_started_when_the_condition_did(tmp_path: Path) -> None:
     stage = Stage(rules_of(tmp_path, HOT + "  for: 20s\n"), gpu())
     stage.heat(95.0)
     assert stage.tick() + stage.tick() == []
@@ -132,7 +132,7 @@ def test_who_is_no_longer_selected_is_over(tmp_path: Path) -> None:
     assert [one.transition for one in stage.tick()] == [Transition.CLEARED]
 
 
-def test_when_it_cannot_be_told_whether_one_is_selected_nothing_is_over(tmp_path: Path) -> None:
+def test_when_it_is_unknown_whether_one_is_selected_nothing_is_over(tmp_path: Path) -> None:
     rules = rules_of(tmp_path, HOT + "  select: {vendor: nvidia}\n")
     member = gpu(vendor="nvidia")
     stage = Stage(rules, member)
@@ -144,7 +144,7 @@ def test_when_it_cannot_be_told_whether_one_is_selected_nothing_is_over(tmp_path
     assert stage.engine.alert_states.is_firing("test.hot", device())
 
 
-def test_who_has_gone_is_unknown_and_told_after_a_while(tmp_path: Path) -> None:
+def test_who_has_gone_is_unknown_and_is_reported_after_a_while(tmp_path: Path) -> None:
     rules = rules_of(tmp_path, HOT + "  unknown_after: 30s\n")
     stage = Stage(rules, gpu())
     stage.heat(95.0)
@@ -160,7 +160,7 @@ def test_who_has_gone_is_unknown_and_told_after_a_while(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("hold", "firing"), [("1m", False), ("0", True)])
-def test_what_has_only_begun_is_forgotten_of_who_has_gone_for_a_day(
+def test_what_has_only_started_is_forgotten_of_who_has_gone_for_a_day(
     tmp_path: Path, hold: str, firing: bool
 ) -> None:
     rules = rules_of(tmp_path, HOT + f"  for: {hold}\n")
@@ -176,7 +176,7 @@ def test_what_has_only_begun_is_forgotten_of_who_has_gone_for_a_day(
     assert spells.blind(rule) == int(firing)
 
 
-def test_who_has_gone_is_waited_for_until_that_is_told(tmp_path: Path) -> None:
+def test_who_has_gone_is_waited_for_until_that_is_reported(tmp_path: Path) -> None:
     rules = rules_of(tmp_path, HOT + "  for: 1m\n  unknown_after: 2d\n")
     stage = Stage(rules, gpu())
     stage.heat(95.0)
@@ -207,7 +207,7 @@ def test_a_rule_that_is_off_says_nothing(tmp_path: Path) -> None:
     assert stage.tick() == []
 
 
-def test_a_rule_that_says_something_else_begins_anew(tmp_path: Path) -> None:
+def test_a_rule_that_says_something_else_starts_anew(tmp_path: Path) -> None:
     stage = Stage(rules_of(tmp_path, HOT), gpu())
     stage.heat(95.0)
     stage.tick()
@@ -461,7 +461,7 @@ def test_what_is_not_there_is_evidence_where_nothing_else_is(tmp_path: Path) -> 
     assert [one.text for one in change.evidence] == ["missing(power_watts)"]
 
 
-def test_how_long_ago_an_event_was_is_told_by_the_event(tmp_path: Path) -> None:
+def test_how_long_ago_an_event_was_comes_from_the_event(tmp_path: Path) -> None:
     when = """'since("nfs", code == "nfs_not_responding") < 600 and missing(since("boot"))'"""
     rules = HOT.replace("temperature_celsius > 90", f"{when}\n  scope: node")
     stage = Stage(rules_of(tmp_path, rules), gpu())

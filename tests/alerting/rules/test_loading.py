@@ -253,7 +253,7 @@ def test_a_wrong_expression_has_its_caret(tmp_path: Path) -> None:
     )
 
 
-def test_all_mistakes_of_all_files_are_told_at_once(tmp_path: Path) -> None:
+def test_all_mistakes_of_all_files_are_reported_at_once(tmp_path: Path) -> None:
     first = HOT.replace("version: 1", "version: 7")
     second = HOT.replace("id: test.hot", "id: Test Hot") + "  for: soon\n  keep: later\n"
     said = refusal(tmp_path, first, second).splitlines()
@@ -282,7 +282,7 @@ def test_a_folder_is_read_in_the_order_of_names(tmp_path: Path) -> None:
     assert list(load([folder]).rules) == ["test.n10", "test.n20"]
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no such rule file"):
         load([tmp_path / "none.yaml"])
 

@@ -102,7 +102,7 @@ HELD_BACK = {"storage.blocked", "storage.pressure"}
 UNTRUSTED = {"kernel.untrusted"}
 
 
-def test_what_user_space_may_have_written_is_never_more_than_told() -> None:
+def test_what_user_space_may_have_written_is_never_more_than_reported() -> None:
     asking = {
         rule.id
         for rule in packs().values()
@@ -119,7 +119,7 @@ def test_windows_of_all_packs_fit() -> None:
     assert window_bytes(windows, DEVICES, DEVICES) <= MOST_BYTES
 
 
-def test_rules_that_are_asked_about_are_there() -> None:
+def test_rules_that_are_listed_exist() -> None:
     assert whole_needs().rules <= packs().keys()
 
 
@@ -228,7 +228,7 @@ def test_nothing_fires_on_a_healthy_machine(machine: FixtureMachine, tmp_path: P
 
 
 @pytest.mark.parametrize("machine", TELLING, ids=lambda machine: machine.name)
-def test_something_fires_where_all_can_be_read_and_tells_of_a_fault(
+def test_something_fires_where_all_can_be_read_and_reports_a_fault(
     machine: FixtureMachine, tmp_path: Path
 ) -> None:
     with machine.stage(tmp_path) as stage:

@@ -199,7 +199,7 @@ def test_windows_need_half_of_their_samples(tmp_path: Path) -> None:
         ("missing(power_watts > 5 or age(power_watts) > 9)", 60.0, "left out"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_said_has_its_reason(
+def test_what_cannot_be_expressed_has_its_reason(
     tmp_path: Path, when: str, scrape_s: float, reason: str
 ) -> None:
     assert reason in refused(tmp_path, when, scrape_s=scrape_s)
@@ -209,7 +209,7 @@ def test_a_rule_that_is_off_is_no_alert(tmp_path: Path) -> None:
     assert refused(tmp_path, "power_watts > 5", "  mode: off\n") == "its mode is off"
 
 
-def test_of_several_what_cannot_be_said_is_left_out_and_told(tmp_path: Path) -> None:
+def test_of_several_what_cannot_be_expressed_is_left_out_and_reported(tmp_path: Path) -> None:
     made = one(tmp_path, "  when: 'power_watts > 5 or age(power_watts) > 9'\n")
     assert isinstance(made, AlertingRule)
     assert made.expr == "accel_power_watts > 5"
@@ -219,7 +219,7 @@ def test_of_several_what_cannot_be_said_is_left_out_and_told(tmp_path: Path) -> 
     assert "age(power_watts) > 9" in reason
 
 
-def test_whatever_can_be_said_is_taken(promtool: str, tmp_path: Path) -> None:
+def test_whatever_can_be_expressed_is_taken(promtool: str, tmp_path: Path) -> None:
     """Rules that are drawn are said so that promtool takes them, or are refused with a reason."""
     said_: list[str] = []
 
@@ -241,7 +241,7 @@ def test_whatever_can_be_said_is_taken(promtool: str, tmp_path: Path) -> None:
     run(promtool, "check", "rules", str(path), folder=tmp_path)
 
 
-def test_what_differs_and_what_is_needed_is_told(tmp_path: Path) -> None:
+def test_what_differs_and_what_is_needed_is_reported(tmp_path: Path) -> None:
     more = "  confirm: utilization_ratio > 0.5\n  clear: power_watts < 3\n"
     made = one(tmp_path, f'  when: link_errors_total.nvlink["0"].crc > 5\n{more}')
     assert isinstance(made, AlertingRule)

@@ -184,7 +184,7 @@ def test_a_boot_is_the_uptime(when: str, query: str) -> None:
     assert said(when)[0] == query.format(uptime=uptime)
 
 
-def test_events_are_counted_from_when_their_counter_began() -> None:
+def test_events_are_counted_from_when_their_counter_started() -> None:
     query, notes = said('count("xid", code == 48, within="1h") > 3')
     total = 'accel_error_events_total{code="xid_48"}'
     last = 'accel_error_event_last_timestamp_seconds{code="xid_48"}'
@@ -257,13 +257,13 @@ def test_texts_of_what_is_no_device(scope: str, when: str, query: str) -> None:
         ),
     ],
 )  # fmt: skip
-def test_why_something_cannot_be_said(scope: str, when: str, reason: str) -> None:
+def test_why_something_cannot_be_expressed(scope: str, when: str, reason: str) -> None:
     with pytest.raises(PromqlError) as refused:
         said(when, scope)
     assert str(refused.value) == reason
 
 
-def test_what_is_told_beside_a_state() -> None:
+def test_what_is_exported_beside_a_state() -> None:
     _, notes = said('state in ("lost", "missing")')
     assert notes == (
         "that a device is missing is known to a hub, not to its agent",
@@ -305,7 +305,7 @@ def test_groups_as_they_are_seen_by_who_asks(scope: str, when: str, query: str) 
     assert said(when, scope)[0] == query
 
 
-def test_what_is_told_beside_a_job() -> None:
+def test_what_is_exported_beside_a_job() -> None:
     assert said("job.count(power_watts > 5) > 2")[1] == (
         "a device has the job that its agent reports (accel_job_allocation_info)",
     )

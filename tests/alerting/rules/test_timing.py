@@ -35,16 +35,16 @@ def test_without_a_duration_it_fires_at_once() -> None:
     assert played([True], Timing(for_s=0.0))[0] == [(0, Transition.FIRED)]
 
 
-def test_one_false_tick_begins_the_wait_anew() -> None:
+def test_one_false_tick_starts_the_wait_anew() -> None:
     assert played([True, True, False, True, True])[0] == []
     assert played([True, True, False, True, True, True])[0] == [(5, Transition.FIRED)]
 
 
-def test_unknown_alone_begins_nothing() -> None:
+def test_unknown_alone_starts_nothing() -> None:
     assert played([UNKNOWN] * 20) == ([], None)
 
 
-def test_unknown_neither_counts_nor_begins_the_wait_anew() -> None:
+def test_unknown_neither_counts_nor_starts_the_wait_anew() -> None:
     assert played([True, True, UNKNOWN, UNKNOWN, True])[0] == []
     assert played([True, True, UNKNOWN, UNKNOWN, True, True])[0] == [(5, Transition.FIRED)]
 
@@ -75,7 +75,7 @@ def test_without_a_keep_it_clears_at_once() -> None:
     ]
 
 
-def test_a_relapse_while_it_clears_is_the_same_spell() -> None:
+def test_a_relapse_while_it_clears_is_the_same_episode() -> None:
     transitions, spell = played([True] * 3 + [False] * 3 + [True] + [False] * 3)
     assert transitions == [(2, Transition.FIRED)]
     assert spell is not None
@@ -115,7 +115,7 @@ def test_what_is_still_true_is_not_over() -> None:
     assert played([True] * 3 + [contradictory] * 8)[0] == [(2, Transition.FIRED)]
 
 
-def test_being_blind_is_told_once_and_ends() -> None:
+def test_being_blind_is_reported_once_and_ends() -> None:
     ticks = [True] * 3 + [UNKNOWN] * 12 + [True]
     assert played(ticks)[0] == [
         (2, Transition.FIRED),
@@ -131,7 +131,7 @@ def test_what_was_not_yet_firing_is_blind_too() -> None:
     )
 
 
-def test_a_short_time_without_data_is_not_told() -> None:
+def test_a_short_time_without_data_is_not_reported() -> None:
     assert played([True] * 3 + [UNKNOWN] * 6 + [True])[0] == [(2, Transition.FIRED)]
 
 
@@ -144,7 +144,7 @@ def test_data_that_come_at_every_other_tick_only_hold_for_half_of_the_time() -> 
     assert played(broken, timing)[0] == []
 
 
-def test_data_that_come_more_seldom_hold_for_nothing_and_that_is_told() -> None:
+def test_data_that_come_more_seldom_hold_for_nothing_and_that_is_reported() -> None:
     timing = Timing(for_s=60.0, unknown_after_s=60.0)
     transitions, spell = played([True, UNKNOWN, UNKNOWN] * 30, timing)
     assert transitions == [(10, Transition.BLIND)]
@@ -172,7 +172,7 @@ def test_what_fires_is_not_in_doubt_where_every_other_tick_says_so() -> None:
     assert played([True] * 3 + [UNKNOWN, True] * 30)[0] == [(2, Transition.FIRED)]
 
 
-def test_a_clearing_of_which_most_ticks_are_missing_is_told() -> None:
+def test_a_clearing_of_which_most_ticks_are_missing_is_reported() -> None:
     transitions, spell = played([True] * 3 + [False, UNKNOWN, UNKNOWN] * 30)
     assert transitions == [(2, Transition.FIRED), (13, Transition.BLIND)]
     assert spell is not None

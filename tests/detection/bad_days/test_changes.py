@@ -111,7 +111,7 @@ def test_rows_that_come_and_go_and_are_given_to_others() -> None:
     _assert_slow_device_is_found(fleet, detector)
 
 
-def test_what_is_said_of_a_device_ends_when_it_is_left_out() -> None:
+def test_what_is_reported_of_a_device_ends_when_it_is_left_out() -> None:
     fleet, detector = Cluster(8, each=4), Detector()
     play(detector, fleet, _WARM)
     fleet.slow(17)
@@ -135,7 +135,7 @@ def test_maintenance_ends_a_finding_and_a_fault_after_it_is_found() -> None:
     assert (again.node, again.cleared, again.device) == ("node4", None, "gpu17")
 
 
-def test_a_job_under_another_name_keeps_what_is_said_of_its_nodes() -> None:
+def test_a_job_under_another_name_keeps_what_is_reported_of_its_nodes() -> None:
     fleet, detector = Cluster(8, each=4), Detector()
     play(detector, fleet, _WARM)
     fleet.slow(17)
@@ -145,7 +145,7 @@ def test_a_job_under_another_name_keeps_what_is_said_of_its_nodes() -> None:
     assert detector.findings["node/node4"].opened == opened.opened
 
 
-def test_the_counters_of_a_replaced_device_begin_anew() -> None:
+def test_the_counters_of_a_replaced_device_start_anew() -> None:
     fleet = Cluster(2, each=2)
     fleet.replays_s[:] = 10.0
     assert fleet.frame().devices[at(REPLAYS), 1] > 0

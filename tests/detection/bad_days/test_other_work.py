@@ -18,7 +18,7 @@ def _fleet_with_other_work(seed: int) -> Cluster:
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_a_node_that_does_other_work_from_the_beginning_wakes_nobody(seed: int) -> None:
+def test_a_node_that_does_other_work_from_the_start_wakes_nobody(seed: int) -> None:
     fleet, detector = _fleet_with_other_work(seed), Detector()
     assert alerts(play(detector, fleet, 2 * _HOUR)) == []
 
@@ -42,7 +42,7 @@ def test_a_node_that_did_as_its_peers_and_does_less_is_found() -> None:
     assert alerts(play(detector, fleet, 40))[0].node == "node2"
 
 
-def test_one_device_that_is_slow_from_the_beginning_is_found() -> None:
+def test_one_device_that_is_slow_from_the_start_is_found() -> None:
     fleet, detector = Cluster(8, each=_EACH), Detector()
     fleet.strength[17] = 0.75
     assert alerts(play(detector, fleet, 60))[0].device == "gpu17"

@@ -221,7 +221,7 @@ def test_a_port_whose_node_is_worked_at() -> None:
         assert hard.evidence(ticks.after(node={RATE: row(4, 5e10, r2=2.5e10)})) == []
 
 
-def test_a_missing_sample_of_a_port_neither_begins_nor_ends_a_fault() -> None:
+def test_a_missing_sample_of_a_port_neither_starts_nor_ends_a_fault() -> None:
     ticks = Ticks()
     hard = started(ticks)
     hard.evidence(ticks.after(node={RATE: 5e10}))

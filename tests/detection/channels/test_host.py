@@ -101,7 +101,7 @@ def test_what_many_have_is_waited_for() -> None:
 
 
 @pytest.mark.parametrize("reason", ["maintenance", "held", "silent"])
-def test_nothing_is_said_of_what_is_not_judged(reason: str) -> None:
+def test_nothing_is_reported_of_what_is_not_evaluated(reason: str) -> None:
     ticks = Ticks(held=reason == "held")
     ticks.maintenance = {2} if reason == "maintenance" else set()
     ticks.silent = {2} if reason == "silent" else set()

@@ -125,7 +125,7 @@ def test_a_node_in_maintenance_may_say_what_it_likes() -> None:
     assert run(ticks, log, event(ticks, "xid_79", Category.BUS)) == []
 
 
-def test_a_restart_goes_on_and_a_new_generation_begins_anew() -> None:
+def test_a_restart_goes_on_and_a_new_generation_starts_anew() -> None:
     import numpy as np
 
     ticks, log, other = Ticks(), Log(), Log()

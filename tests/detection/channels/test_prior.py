@@ -9,7 +9,7 @@ from support.detection.ticks import Ticks, only
 DAY_S = 86400.0
 
 
-def test_without_a_past_nothing_is_said() -> None:
+def test_without_a_past_nothing_is_reported() -> None:
     assert Prior().evidence(Ticks().after()) == []
 
 

@@ -111,7 +111,7 @@ def test_a_job_that_changes_each_minute_and_a_clock_that_is_lowered_break_nothin
     assert machine.run(30) == []
 
 
-def test_nothing_is_said_before_it_is_learned() -> None:
+def test_nothing_is_reported_before_it_is_learned() -> None:
     machine = Machine()
     machine.extra_w = -200.0
     assert machine.run(60) == []

@@ -155,7 +155,7 @@ def test_a_long_past_is_as_good_as_none_lost() -> None:
     ],
     ids=["gone", "replaced", "rebooted"],
 )
-def test_who_has_gone_is_forgotten_and_who_is_another_begins_anew(
+def test_who_has_gone_is_forgotten_and_who_is_another_starts_anew(
     gone: tuple[int, ...], void: tuple[Iterable[int], Iterable[int]]
 ) -> None:
     detector, fleet = learned()
@@ -304,7 +304,7 @@ def test_an_exporter_that_repeats_itself_is_noticed_by_the_next_process() -> Non
     assert after.tick.repeated.tolist() == [False, True, False, False]
 
 
-def test_a_counter_that_only_the_frames_of_before_can_go_on_with_begins_anew() -> None:
+def test_a_counter_that_only_the_frames_of_before_can_go_on_with_starts_anew() -> None:
     detector, fleet = learned()
     counter = node_at(INTERRUPTS)
     shifted = np.zeros((len(NODE_SIGNALS), NODES), dtype=np.bool_)

@@ -14,7 +14,7 @@ MINUTE_S = 60.0
 QUARANTINE = 'mutation{modify_agent(id:"i-gpu1",props:{schedulable:false}){ok msg}}'
 
 
-def test_anybody_is_told_the_release(cluster: ServedCluster) -> None:
+def test_anybody_gets_the_release(cluster: ServedCluster) -> None:
     async def run() -> None:
         status, answer = await cluster.request("GET", "/")
         assert (status, answer["manager"]) == (200, cluster.release)
@@ -33,7 +33,7 @@ def test_a_wrong_secret_and_an_unknown_key_are_unauthorized(cluster: ServedClust
 
 
 @pytest.mark.parametrize("account", Account)
-def test_each_role_is_told_as_the_release_tells_it(
+def test_each_role_is_reported_as_the_release_reports_it(
     cluster: ServedCluster, account: Account
 ) -> None:
     """26.9 refuses everybody but a superadmin, who alone may read users there."""
@@ -73,7 +73,7 @@ def test_a_date_may_be_a_quarter_of_an_hour_off(
     asyncio.run(run())
 
 
-def test_a_user_may_not_quarantine_and_is_told_so_with_200(cluster: ServedCluster) -> None:
+def test_a_user_may_not_quarantine_and_is_refused_with_200(cluster: ServedCluster) -> None:
     async def run() -> None:
         body = {"query": QUARANTINE}
         status, answer = await cluster.request(

@@ -103,7 +103,7 @@ def test_a_watch_that_selects_sees_objects_come_and_go(cluster: ServedCluster) -
     asyncio.run(run())
 
 
-def test_a_watch_without_a_version_begins_with_what_there_is(cluster: ServedCluster) -> None:
+def test_a_watch_without_a_version_starts_with_what_there_is(cluster: ServedCluster) -> None:
     async def run() -> None:
         await cluster.ask("POST", NODES, node())
         async with cluster.watch(f"{NODES}?watch=1") as events:

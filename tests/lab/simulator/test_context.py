@@ -38,7 +38,7 @@ class Listening:
         return self.writer.pending_messages(self.node, moment, condition, self.told)
 
 
-def test_a_stream_begins_with_owners_and_processes(fleet_of: FleetOf) -> None:
+def test_a_stream_starts_with_owners_and_processes(fleet_of: FleetOf) -> None:
     first, *rest = Listening(fleet_of(), "n003").at(90.0)
     assert isinstance(first, Backends)
     owners = [one for one in rest if isinstance(one, Owners)]
@@ -48,13 +48,13 @@ def test_a_stream_begins_with_owners_and_processes(fleet_of: FleetOf) -> None:
     assert {(one.total, one.users) for one in processes} == {(1, ("trainer",))}
 
 
-def test_a_node_that_works_on_tells_nothing_more(fleet_of: FleetOf) -> None:
+def test_a_node_that_works_on_reports_nothing_more(fleet_of: FleetOf) -> None:
     listening = Listening(fleet_of(), "n003")
     listening.at(70.0)
     assert [listening.at(float(second)) for second in range(71, 110)] == [[]] * 39
 
 
-def test_a_job_that_begins_and_ends_is_told(fleet_of: FleetOf) -> None:
+def test_a_job_that_starts_and_ends_is_reported(fleet_of: FleetOf) -> None:
     listening = Listening(fleet_of(), "n016")
     assert not any(isinstance(one, Owners) for one in listening.at(0.0))
     begun = [one for second in range(1, 200) for one in listening.at(float(second))]
@@ -65,14 +65,14 @@ def test_a_job_that_begins_and_ends_is_told(fleet_of: FleetOf) -> None:
     assert {one.total for one in ended if isinstance(one, Processes)} == {0}
 
 
-def test_memory_that_grows_is_told_in_tenths(fleet_of: FleetOf) -> None:
+def test_memory_that_grows_is_reported_in_tenths(fleet_of: FleetOf) -> None:
     listening = Listening(fleet_of(), "n003")
     told = [one for second in range(65) for one in listening.at(float(second))]
     first = [one.rows for one in told if isinstance(one, Processes) and one.slot == 0]
     assert 7 <= len(first) <= 9
 
 
-def test_a_fault_is_told_at_once_with_its_event(fleet_of: FleetOf) -> None:
+def test_a_fault_is_reported_at_once_with_its_event(fleet_of: FleetOf) -> None:
     fleet = fleet_of()
     listening = Listening(fleet, "n001")
     listening.at(119.0)
@@ -117,7 +117,7 @@ def test_pods_have_names_of_their_own(fleet_of: FleetOf, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("media", ["application/msgpack", "application/x-ndjson"])
-def test_both_forms_tell_of_events(
+def test_both_forms_report_events(
     start_bench: Callable[..., Any], follower: Any, media: str
 ) -> None:
     async def run() -> None:

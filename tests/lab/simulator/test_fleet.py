@@ -48,7 +48,7 @@ def test_another_seed_gives_other_devices_and_values(fleet_of: FleetOf) -> None:
     assert one.reading.values["power_watts",] != two.reading.values["power_watts",]
 
 
-def test_a_value_does_not_depend_on_what_was_asked_before(fleet_of: FleetOf) -> None:
+def test_a_value_does_not_depend_on_what_was_read_before(fleet_of: FleetOf) -> None:
     fleet = fleet_of()
     late = device(fleet, "n003", 1, 200.0)
     device(fleet, "n003", 1, 10.0)
@@ -305,7 +305,7 @@ def test_npus_are_among_the_nodes_of_the_demonstration() -> None:
     assert {node.vendor for node in plain} == {"amd"}
 
 
-def test_what_a_vendor_does_not_tell_is_not_made_up(fleet_of: FleetOf) -> None:
+def test_what_a_vendor_does_not_report_is_not_made_up(fleet_of: FleetOf) -> None:
     fleet = fleet_of(vendor="tenstorrent", dialect="own")
     views = [device(fleet, node.name, 0, 300.0) for node in fleet.nodes]
     for view in views:

@@ -62,7 +62,7 @@ def test_a_job_that_waits_for_data_is_idle_and_one_that_waits_for_a_peer_spins()
     assert waiting.memory == spinning.memory == JOB.memory
 
 
-def test_after_its_end_nothing_is_asked_and_nothing_forgotten() -> None:
+def test_after_its_end_nothing_is_polled_and_nothing_forgotten() -> None:
     last, after = load(JOB, 2099.9), load(JOB, 5000)
     assert (after.busy, after.work, after.memory) == (0.0, 0.0, 0.0)
     assert after.work_s >= last.work_s > 0

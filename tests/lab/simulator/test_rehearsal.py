@@ -35,7 +35,7 @@ def test_only_devices_of_nvidia_have_an_xid() -> None:
     assert [one for one in others if one.spec.kind is FaultKind.LOST]
 
 
-def test_what_has_begun_before_is_there_at_once() -> None:
+def test_what_has_started_before_is_there_at_once() -> None:
     faults = rehearsal(build(FleetSize(nodes=24)), ALL_THERE_S).faults
     assert max(fault.at_s for fault in faults) < 0
 

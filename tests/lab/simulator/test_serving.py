@@ -78,7 +78,7 @@ def test_a_stream_says_what_the_snapshot_says(
     asyncio.run(run())
 
 
-def test_who_asks_for_it_gets_values_as_bytes_and_is_told_so(
+def test_who_asks_for_it_gets_values_as_bytes_and_a_header_says_so(
     start_bench: Start, follower: Any
 ) -> None:
     async def run() -> None:
@@ -258,7 +258,7 @@ def test_a_node_that_hangs_says_nothing(start_bench: Start, follower: Any) -> No
     asyncio.run(run())
 
 
-def test_a_slow_node_drips_and_a_mad_one_tells_nonsense(start_bench: Start) -> None:
+def test_a_slow_node_drips_and_a_mad_one_reports_nonsense(start_bench: Start) -> None:
     async def run() -> None:
         async with start_bench() as bench:
             bench.clock.advance(130)
@@ -312,7 +312,7 @@ def test_thousands_of_paths_are_served_by_one_port(start_bench: Start) -> None:
     asyncio.run(run())
 
 
-def test_the_simulator_tells_where_the_jobs_are(start_bench: Start) -> None:
+def test_the_simulator_reports_where_the_jobs_are(start_bench: Start) -> None:
     async def run() -> None:
         async with start_bench() as bench:
             bench.clock.advance(200)

@@ -71,7 +71,7 @@ def test_targets_are_written_once_it_serves_and_a_signal_ends_it(
         (("--interval", "soon"), "'soon' is not a valid duration"),
     ],
 )
-def test_a_mistake_is_told_in_a_line(words: tuple[str, ...], message: str) -> None:
+def test_a_mistake_is_reported_in_a_line(words: tuple[str, ...], message: str) -> None:
     process = start("--nodes", "2", "--listen", "127.0.0.1:0", *words)
     _, told = process.communicate(timeout=GUARD_S)
     assert process.returncode != 0

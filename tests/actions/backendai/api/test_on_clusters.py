@@ -107,7 +107,7 @@ def test_agents_and_their_sessions_are_read(cluster: ServedCluster) -> None:
     asyncio.run(main())
 
 
-def test_a_session_that_waits_is_not_among_those_that_are_placed(cluster: ServedCluster) -> None:
+def test_a_pending_session_is_not_among_the_scheduled_ones(cluster: ServedCluster) -> None:
     async def main() -> None:
         row = await cluster.create_batch_session("train-placed")
         waits = await cluster.create_session("train-waits", resources={"cuda.device": "64"})

@@ -92,7 +92,7 @@ def test_a_job_is_followed_by_its_newest_session(
     assert isinstance(propose_follow(wanted, job_context(*sessions)), outcome)
 
 
-def test_a_job_that_was_begun_anew_since_has_died() -> None:
+def test_a_job_that_was_restarted_since_has_died() -> None:
     since = intent(IntentKind.FOLLOW_JOB, restarts=0, run_s=300.0)
     refusal = propose_follow(since, job_context(ended(), successor(started=NOW - 400.0)))
     assert isinstance(refusal, Refusal)

@@ -72,7 +72,7 @@ def test_those_that_wait_are_read_and_those_that_it_waits_for_are_not(
     asyncio.run(main())
 
 
-def test_a_session_that_another_waits_for_is_not_ended_and_a_person_is_told(
+def test_a_session_that_another_waits_for_is_not_ended_and_a_person_is_notified(
     cluster: ServedCluster, tmp_path: Path
 ) -> None:
     file = tmp_path / "train.yaml"
@@ -129,7 +129,7 @@ def test_a_failure_of_the_manager_is_not_taken_for_dependents(client: Any) -> No
         asyncio.run(dependents_of(client, Release(26, 1), "train"))
 
 
-def test_a_release_that_cannot_be_asked_is_not_asked() -> None:
+def test_a_release_that_cannot_be_queried_is_not_queried() -> None:
     nobody: Any = None
     assert asyncio.run(dependents_of(nobody, Release(24, 3), "")) == ()
 

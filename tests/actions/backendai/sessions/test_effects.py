@@ -68,7 +68,7 @@ def test_force_is_sent_only_while_the_proof_stands() -> None:
     assert manager.writes == [("DELETE", f"/session/{FIRST}", query)]
 
 
-def test_a_release_that_forces_nothing_is_not_asked_twice() -> None:
+def test_a_release_that_forces_nothing_is_not_queried_twice() -> None:
     report = perform(FORCE, Manager(row(FIRST, "TERMINATING"), answer={"stats": {}}), "gpu1")
     assert report.status is ReportStatus.REFUSED
     assert "TERMINATING until its agents answer" in report.text

@@ -23,7 +23,7 @@ def test_a_tag_fits_its_column_and_names_the_first_and_the_one_before() -> None:
     assert len(tag) <= MOST_TAG
 
 
-def test_a_session_that_was_created_in_anothers_place_is_the_same_job() -> None:
+def test_a_session_that_replaces_another_is_the_same_job() -> None:
     assert key_of("cluster", successor()) == JobKey("cluster", FIRST, 0.0)
     assert key_of("cluster", session()) == JobKey("cluster", FIRST, 0.0)
     assert is_successor(successor(), FIRST)
@@ -48,7 +48,7 @@ def test_a_tag_that_is_not_ours_means_nothing(tag: str) -> None:
     assert first_of(session(SECOND, tag=tag)) == SECOND
 
 
-def test_sessions_of_the_same_name_are_told_apart_by_their_tags() -> None:
+def test_sessions_of_the_same_name_are_distinguished_by_their_tags() -> None:
     lineage = lineage_of(FIRST, [successor(), ended(), session("other"), ended()])
     assert [each.id for each in lineage.sessions] == [FIRST, SECOND]
     assert lineage.restarts == 1

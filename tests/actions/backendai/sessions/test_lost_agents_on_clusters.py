@@ -81,7 +81,7 @@ def test_it_goes_on_elsewhere_once_its_node_has_no_power(
     asyncio.run(run())
 
 
-def test_what_a_person_has_ended_by_force_is_not_begun_beside_its_old_copy(
+def test_what_a_person_has_ended_by_force_is_not_started_beside_its_old_copy(
     stand_in: StandInCluster, options: dict[str, Any]
 ) -> None:
     async def run() -> None:

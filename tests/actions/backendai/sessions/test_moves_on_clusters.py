@@ -127,7 +127,7 @@ def test_a_session_that_nobody_can_create_anew_is_not_ended(cluster: ServedClust
     asyncio.run(run())
 
 
-def test_a_job_is_cancelled_and_not_begun_again(cluster: ServedCluster) -> None:
+def test_a_job_is_cancelled_and_not_restarted(cluster: ServedCluster) -> None:
     async def run() -> None:
         row = await cluster.create_batch_session("train-over")
         (node,) = agents_of(row)
@@ -148,7 +148,7 @@ def test_a_job_is_cancelled_and_not_begun_again(cluster: ServedCluster) -> None:
     asyncio.run(run())
 
 
-def test_a_job_that_has_died_is_begun_again(stand_in: StandInCluster) -> None:
+def test_a_job_that_has_died_is_restarted(stand_in: StandInCluster) -> None:
     async def run() -> None:
         row = await stand_in.create_batch_session("train-died")
         stand_in.finish(row["session_id"], succeeded=False)
@@ -169,7 +169,7 @@ def test_a_job_that_has_died_is_begun_again(stand_in: StandInCluster) -> None:
     asyncio.run(run())
 
 
-def test_one_that_is_done_is_not_begun_again(stand_in: StandInCluster) -> None:
+def test_one_that_is_done_is_not_restarted(stand_in: StandInCluster) -> None:
     async def run() -> None:
         row = await stand_in.create_batch_session("train-done")
         stand_in.finish(row["session_id"], succeeded=True)

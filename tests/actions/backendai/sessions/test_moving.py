@@ -136,7 +136,7 @@ def test_a_session_that_does_not_run_yet_is_waited_for_in_the_managers_words(sta
     )
 
 
-def test_a_job_that_was_placed_on_a_bad_agent_is_left_to_a_person() -> None:
+def test_a_job_that_was_scheduled_on_a_bad_agent_is_left_to_a_person() -> None:
     refusal = refused(propose_move(after_end(), job_context(ended(), successor(("gpu1", "gpu3")))))
     assert refusal.kind is RefusalKind.UNSAFE
     assert "was placed on gpu1" in refusal.text

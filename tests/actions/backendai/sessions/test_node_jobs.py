@@ -13,7 +13,7 @@ def test_each_agent_has_the_jobs_of_its_kernels() -> None:
     assert shown["gpu1"].owners == {FIRST: "Ada"}
 
 
-def test_a_session_in_anothers_place_is_the_same_job() -> None:
+def test_a_session_that_replaces_another_is_the_same_job() -> None:
     assert jobs_by_agent("cluster", [successor(("gpu3",))], [])["gpu3"].jobs == (KEY,)
 
 
@@ -23,7 +23,7 @@ def test_one_that_waits_or_whose_kernel_has_ended_is_on_no_agent() -> None:
     assert jobs_by_agent("cluster", [waits, partly], []) == {}
 
 
-def test_what_the_rules_leave_is_shown_but_not_begun_again() -> None:
+def test_what_the_rules_leave_is_shown_but_not_restarted() -> None:
     stays = [SessionRule(names=["train"], leave=Leave.STAY)]
     for sessions, rules in (([session()], stays), ([session(type="interactive")], [])):
         shown = jobs_by_agent("cluster", sessions, rules)["gpu1"]

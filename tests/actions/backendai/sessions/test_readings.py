@@ -121,7 +121,7 @@ def test_power_is_read_of_what_may_still_run(status: str, agent: str, off: str) 
         (IntentKind.FOLLOW_JOB, False, ""),
     ],
 )
-def test_a_specification_is_asked_for_where_it_is_needed(
+def test_a_specification_is_requested_where_it_is_needed(
     kind: IntentKind, known: bool, missing: str
 ) -> None:
     manager = Manager(row(FIRST, "RUNNING", agents=("gpu1",)), agents={"gpu1": "ALIVE"})
@@ -138,7 +138,7 @@ def test_a_specification_is_asked_for_where_it_is_needed(
         ("PENDING", "", ""),
     ],
 )
-def test_it_is_asked_for_before_a_session_is_ended_or_created(
+def test_it_is_requested_before_a_session_is_ended_or_created(
     status: str, agent: str, missing: str
 ) -> None:
     manager = Manager(row(FIRST, status, agents=(agent,) if agent else ()), answer={})

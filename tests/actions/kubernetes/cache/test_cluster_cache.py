@@ -293,7 +293,7 @@ def test_what_is_read_before_the_first_list_makes_no_cluster_of_one_node(tmp_pat
     asyncio.run(main())
 
 
-def test_a_copy_that_has_stopped_is_begun_again(tmp_path: Path) -> None:
+def test_a_copy_that_has_stopped_is_restarted(tmp_path: Path) -> None:
     async def main() -> None:
         cluster = Cluster()
         await cluster.put("nodes", node("n1"))

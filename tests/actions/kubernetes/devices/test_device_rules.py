@@ -236,7 +236,7 @@ def test_a_rule_of_a_newer_engine_is_left_alone() -> None:
     assert refusal.kind is RefusalKind.FOREIGN
 
 
-def test_trap_17_a_taint_of_the_driver_is_told_and_never_touched() -> None:
+def test_trap_17_a_taint_of_the_driver_is_reported_and_never_touched() -> None:
     own = {"key": "gpu.nvidia.com/xid", "effect": "NoSchedule"}
     shown = resource_slice(device("gpu-0", [own], uuid=GPU_0.id))
     step = step_of(propose_back(intent(RELEASE), context(ours(), slices=[shown])))

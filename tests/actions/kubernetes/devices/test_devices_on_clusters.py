@@ -316,7 +316,7 @@ def test_trap_06_a_rule_of_older_servers_is_refused_and_not_stored_empty(
     run(cluster, scenario)
 
 
-def test_effect_none_tells_whom_it_would_evict(cluster: ServedCluster) -> None:
+def test_effect_none_reports_whom_it_would_evict(cluster: ServedCluster) -> None:
     async def scenario(action: KubernetesAction) -> None:
         pursuits = Pursuits(action)
         ended = await pursuits.pursue(out())

@@ -146,7 +146,7 @@ def test_where_the_job_keeps_a_second_copy_off_no_proof_is_needed() -> None:
     assert isinstance(propose_fence(by_job, fence_context(held_node(ready="Unknown"))), Achieved)
 
 
-def test_the_switch_is_asked_of_a_node_that_no_kubelet_has_reported_of(tmp_path: Path) -> None:
+def test_the_switch_is_queried_for_a_node_that_no_kubelet_has_reported(tmp_path: Path) -> None:
     """It is switched off like a silent one: unasked, that would never be seen and be done for ever."""
 
     async def run(cluster: StandInCluster) -> None:

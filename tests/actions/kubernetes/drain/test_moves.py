@@ -72,7 +72,7 @@ def test_trap_11_two_budgets_on_a_pod_are_named_and_nothing_is_sent(cluster: Ser
     asyncio.run(run())
 
 
-def test_trap_11_a_budget_that_never_allows_is_told_and_one_that_will_is_waited_for(
+def test_trap_11_a_budget_that_never_allows_is_reported_and_one_that_will_is_waited_for(
     cluster: ServedCluster,
 ) -> None:
     async def run() -> None:

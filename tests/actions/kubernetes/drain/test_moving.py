@@ -81,7 +81,9 @@ def test_what_has_left_a_freed_node_is_followed_to_its_end() -> None:
 
 
 @pytest.mark.parametrize("answer", [EvictionVerdict.NEVER, EvictionVerdict.REFUSED])
-def test_trap_11_what_no_waiting_mends_is_told_a_person_once(answer: EvictionVerdict) -> None:
+def test_trap_11_what_no_waiting_mends_is_reported_to_a_person_once(
+    answer: EvictionVerdict,
+) -> None:
     refused = {"a": (answer, "PDBs ml/one and ml/two both cover it")}
     refusal = propose_move(move(), job_context([pod("a")], [JOB], verdicts=refused))
     assert isinstance(refusal, Refusal)
@@ -211,7 +213,7 @@ def test_a_job_that_its_user_starts_before_us_is_moved_once_it_runs() -> None:
     assert moved.moved_to == ("n2",)
 
 
-def test_trap_18_what_cannot_be_started_again_is_left_and_told() -> None:
+def test_trap_18_what_cannot_be_started_again_is_left_and_reported() -> None:
     """A vcjob whose policy ends it when a pod is evicted."""
     job = workload(
         "batch.volcano.sh/v1alpha1",
@@ -234,7 +236,7 @@ def rules(**rule: Any) -> KubernetesOptions:
     return checked({"drain": [rule]}, KubernetesOptions)
 
 
-def test_what_the_rules_let_run_stays_and_that_is_told() -> None:
+def test_what_the_rules_let_run_stays_and_that_is_reported() -> None:
     options = rules(leave="after_completion")
     refusal = propose_move(move(), job_context([pod("a")], [JOB], options=options))
     assert isinstance(refusal, Refusal)
@@ -242,7 +244,7 @@ def test_what_the_rules_let_run_stays_and_that_is_told() -> None:
     assert refusal.text == "ml/a stays on n1: the drain rules let it run until it ends"
 
 
-def test_a_device_that_is_not_known_is_told() -> None:
+def test_a_device_that_is_not_known_is_reported() -> None:
     options = rules(device_only=True)
     unknown = pod("a", resources={"nvidia.com/gpu": "1"})
     refusal = propose_move(move(device="GPU-1"), job_context([unknown], [JOB], options=options))

@@ -44,7 +44,7 @@ def test_a_node_without_pods_needs_no_words() -> None:
     assert list(preview_texts([], {})) == []
 
 
-def test_the_server_is_asked_and_spends_nothing(cluster: ServedCluster) -> None:
+def test_the_server_is_queried_and_spends_nothing(cluster: ServedCluster) -> None:
     async def run() -> None:
         async with kubelets(cluster, "n1"), action_on(cluster) as action:
             await make_job(cluster)
@@ -66,7 +66,7 @@ def test_the_server_is_asked_and_spends_nothing(cluster: ServedCluster) -> None:
     asyncio.run(run())
 
 
-def test_a_server_that_does_not_answer_is_asked_about_one_pod(tmp_path: Path) -> None:
+def test_a_server_that_does_not_answer_is_queried_about_one_pod(tmp_path: Path) -> None:
     """Of a hundred pods each would wait its whole time."""
     owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "s", "uid": "u"}
     pods = "/api/v1/namespaces/default/pods"

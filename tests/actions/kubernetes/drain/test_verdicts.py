@@ -88,7 +88,7 @@ def test_trap_11_a_budget_that_cannot_be_counted_allows_nothing(
     assert ("no scale" in verdict.text) is (answer is EvictionVerdict.NEVER)
 
 
-def test_trap_11_two_budgets_on_a_pod_are_known_without_asking() -> None:
+def test_trap_11_two_budgets_on_a_pod_are_known_without_a_query() -> None:
     second = budget_of(budget("second", expected=5, desired=1))
     verdict = before_request(POD, [TIGHT, second])
     assert verdict is not None
@@ -100,6 +100,6 @@ def test_trap_11_two_budgets_on_a_pod_are_known_without_asking() -> None:
 @pytest.mark.parametrize(
     "document", [pod(labels={"app": "trainer"}, phase="Pending"), pod(labels={"app": "x"})]
 )
-def test_two_budgets_keep_no_pod_that_they_are_not_asked_about(document: Object) -> None:
+def test_two_budgets_keep_no_pod_that_they_are_not_queried_about(document: Object) -> None:
     second = budget_of(budget("second"))
     assert before_request(pod_of(document), [TIGHT, second]) is None

@@ -58,6 +58,6 @@ def test_a_pattern_is_checked_with_its_namespace() -> None:
         check(CheckpointOptions(pattern="/ckpt/{name}/step-{step}"))
 
 
-def test_a_job_cannot_be_told_to_start_from_an_earlier_one() -> None:
+def test_a_job_cannot_be_made_to_start_from_an_earlier_one() -> None:
     with pytest.raises(ConfigError, match="checkpoints.earlier"):
         check(CheckpointOptions(pattern="/ckpt/{job}/step-{step}", earlier=True))

@@ -171,7 +171,7 @@ def test_a_finished_job_is_not_changed_by_pods_that_go() -> None:
     assert (result.fate, result.refusal, result.prefers_restart) == (Fate.UNCHANGED, "", False)
 
 
-def test_what_makes_jobs_is_told_and_is_no_job() -> None:
+def test_what_makes_jobs_is_reported_and_is_no_job() -> None:
     nightly = workload("batch/v1", "CronJob", "nightly")
     result = consequences(lineage(plain_job(), nightly), leaving(), pods())
     assert result.text.startswith("Job ml/trainer (CronJob nightly): ")

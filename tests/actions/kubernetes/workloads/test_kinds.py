@@ -301,7 +301,7 @@ def test_a_bare_pod_is_gone_for_good() -> None:
     assert "nothing replaces it" in result.refusal
 
 
-def test_of_a_kind_without_a_row_it_is_said_that_nothing_is_known() -> None:
+def test_a_kind_without_a_row_is_reported_as_unknown() -> None:
     result = consequences(lineage(workload("ray.io/v1", "RayCluster")), leaving(), pods())
     assert (result.fate, result.refusal) == (Fate.UNKNOWN, "")
     assert "what the controller of RayCluster trainer does is not known" in result.text
@@ -375,7 +375,7 @@ def test_a_queued_job_is_put_back_into_its_queue() -> None:
         {"container": "slurmd"},
     ],
 )
-def test_trap_22_evicting_slurmd_tells_slurm_nothing(fields: Object) -> None:
+def test_trap_22_evicting_slurmd_changes_nothing_in_slurm(fields: Object) -> None:
     owner = workload("apps.kruise.io/v1beta1", "StatefulSet")
     slurmd = pod_of(pod(**fields))
     result = consequences(lineage(owner), leaving(slurmd), pods())
