@@ -365,8 +365,8 @@ def test_the_life_of_a_fleet_holds_together(seed: int) -> None:
             # Nothing of it is left in the next job of its node.
             later = [one for one in life.sessions if session.end < one.start < fault.until]
             assert all(fault.node not in one.nodes or one.load_end == one.end for one in later)
-    for node, begin, end in life.repairs:
-        assert not [one for one in life.sessions if begin <= one.start < end and node in one.nodes]
+    for node, start, end in life.repairs:
+        assert not [one for one in life.sessions if start <= one.start < end and node in one.nodes]
 
 
 def test_row_groups_of_large_fleets_cover_less_time() -> None:

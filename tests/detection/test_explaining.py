@@ -38,7 +38,7 @@ def slow() -> Tick:
     return made
 
 
-def told(made: Tick, *pieces: Piece) -> str:
+def text_of(made: Tick, *pieces: Piece) -> str:
     return sentence("n047", "4711", ONSET, explained(made, TABLES, pieces))
 
 
@@ -70,7 +70,7 @@ def test_unknown_numbers_are_absent() -> None:
 
 
 def test_a_slow_device_in_a_sentence() -> None:
-    assert told(slow(), piece()) == (
+    assert text_of(slow(), piece()) == (
         "n047 draws 9 % less power at equal load than its 59 peers of job 4711, since 03:12 UTC; "
         "its clock is 12 % lower and its memory is 6 °C hotter: it throttles because it is too hot."
     )
@@ -80,14 +80,14 @@ def test_what_is_hot_since_it_works_harder_is_not_badly_cooled() -> None:
     made = slow()
     made.devices.value[:, 0] = 749.0, 1.875e9, 70.0
 
-    assert told(made, piece(2, family="thermal")).endswith(": it works harder than they do.")
+    assert text_of(made, piece(2, family="thermal")).endswith(": it works harder than they do.")
 
 
 def test_without_peers_it_is_compared_with_itself() -> None:
     made = slow()
     made.devices.median[:] = np.nan
 
-    text = told(made, piece())
+    text = text_of(made, piece())
 
     assert text == "n047 draws 9 % less power at equal load than usual, since 03:12 UTC."
 
@@ -97,7 +97,7 @@ def test_what_is_many_times_more_is_explained_by_both_numbers() -> None:
     made.nodes.value[0, 0], made.nodes.median[0, 0] = 80_000.0, 300_000.0
     host = piece(0, family="host", subject=Subject.NODE)
 
-    assert told(made, host) == (
+    assert text_of(made, host) == (
         "n047 has its rate of interrupts at 80000/s instead of 300000/s, "
         "unlike its 2 peers of job 4711, since 03:12 UTC."
     )
@@ -112,7 +112,7 @@ def test_what_is_many_times_more_is_explained_by_both_numbers() -> None:
     ],
 )
 def test_evidence_without_a_number(channel: Channel, text: str) -> None:
-    assert told(tick(1), piece(-1, channel=channel, cause="xid_79")) == text
+    assert text_of(tick(1), piece(-1, channel=channel, cause="xid_79")) == text
 
 
 @pytest.mark.parametrize(
@@ -124,11 +124,11 @@ def test_evidence_without_a_number(channel: Channel, text: str) -> None:
     ],
 )
 def test_causes_that_no_number_says(cause: str, text: str) -> None:
-    assert told(tick(1), piece(-1, channel=Channel.STRUCTURAL, cause=cause)) == text
+    assert text_of(tick(1), piece(-1, channel=Channel.STRUCTURAL, cause=cause)) == text
 
 
 def test_a_level_that_only_has_not_ended() -> None:
-    assert told(tick(1)) == "n047 has not recovered yet, since 03:12 UTC."
+    assert text_of(tick(1)) == "n047 has not recovered yet, since 03:12 UTC."
 
 
 def test_groups_and_hangs() -> None:

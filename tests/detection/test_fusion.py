@@ -9,7 +9,7 @@ from accelwatch.detection.fusion.budget import MOST
 from accelwatch.detection.fusion.families import position_of
 from accelwatch.detection.fusion.fuse import Fused, FusionState, Prior, fresh, fuse
 from accelwatch.detection.fusion.row_levels import ALERTED, NONE, WATCHED
-from support.detection.fleets import START, says, tick
+from support.detection.fleets import START, evidence_against, tick
 
 
 def once(*evidence: Evidence, prior: Prior | None = None) -> Fused:
@@ -20,50 +20,67 @@ def once(*evidence: Evidence, prior: Prior | None = None) -> Fused:
     ("evidence", "level"),
     [
         ([], NONE),
-        ([says(1, 12.0, 0.0, weight=Weight.DECISIVE)], ALERTED),
-        ([says(1, 5.0, 120.0), says(1, 5.0, 120.0, family="clock")], ALERTED),
-        ([says(1, 5.0, 120.0), says(1, 4.9, 120.0, family="clock")], NONE),
-        ([says(1, 5.0, 120.0), says(1, 5.0, 90.0, family="clock")], NONE),
+        ([evidence_against(1, 12.0, 0.0, weight=Weight.DECISIVE)], ALERTED),
+        (
+            [evidence_against(1, 5.0, 120.0), evidence_against(1, 5.0, 120.0, family="clock")],
+            ALERTED,
+        ),
+        ([evidence_against(1, 5.0, 120.0), evidence_against(1, 4.9, 120.0, family="clock")], NONE),
+        ([evidence_against(1, 5.0, 120.0), evidence_against(1, 5.0, 90.0, family="clock")], NONE),
         # Two channels of one family are one family.
-        ([says(1, 5.0), says(1, 5.0, channel=Channel.DRIFT)], NONE),
-        ([says(1, 8.0, 240.0, family="clock")], ALERTED),
-        ([says(1, 8.0, 210.0, family="clock")], WATCHED),
-        ([says(1, 7.9, 240.0, family="clock")], WATCHED),
+        ([evidence_against(1, 5.0), evidence_against(1, 5.0, channel=Channel.DRIFT)], NONE),
+        ([evidence_against(1, 8.0, 240.0, family="clock")], ALERTED),
+        ([evidence_against(1, 8.0, 210.0, family="clock")], WATCHED),
+        ([evidence_against(1, 7.9, 240.0, family="clock")], WATCHED),
         # Power and what it follows from are one thing, of which transients last for minutes.
-        ([says(1, 8.0, 570.0)], WATCHED),
-        ([says(1, 8.0, 600.0)], ALERTED),
-        ([says(1, 5.0), says(1, 5.0, family="compute")], NONE),
-        ([says(1, 5.0), says(1, 5.0, family="nvlink")], ALERTED),
-        ([says(1, 8.0, 240.0, family="thermal")], WATCHED),
-        ([says(1, 8.0, 600.0, family="thermal")], ALERTED),
-        ([says(1, 6.0, 120.0)], WATCHED),
-        ([says(1, 6.0, 90.0)], NONE),
-        ([says(1, 5.9, 120.0)], NONE),
+        ([evidence_against(1, 8.0, 570.0)], WATCHED),
+        ([evidence_against(1, 8.0, 600.0)], ALERTED),
+        ([evidence_against(1, 5.0), evidence_against(1, 5.0, family="compute")], NONE),
+        ([evidence_against(1, 5.0), evidence_against(1, 5.0, family="nvlink")], ALERTED),
+        ([evidence_against(1, 8.0, 240.0, family="thermal")], WATCHED),
+        ([evidence_against(1, 8.0, 600.0, family="thermal")], ALERTED),
+        ([evidence_against(1, 6.0, 120.0)], WATCHED),
+        ([evidence_against(1, 6.0, 90.0)], NONE),
+        ([evidence_against(1, 5.9, 120.0)], NONE),
         # A greater score that is younger does not hide the lesser one that has lasted.
-        ([says(1, 12.0, 30.0), says(1, 6.5, 300.0, channel=Channel.DRIFT)], WATCHED),
-        ([says(1, 8.0, 570.0, family="clock", weight=Weight.CONFIRMING)], NONE),
-        ([says(1, 3.0, 600.0, family="clock", weight=Weight.CONFIRMING)], WATCHED),
-        ([says(1, 5.0), says(1, 5.0, 60.0, family="clock", weight=Weight.CONFIRMING)], ALERTED),
+        (
+            [
+                evidence_against(1, 12.0, 30.0),
+                evidence_against(1, 6.5, 300.0, channel=Channel.DRIFT),
+            ],
+            WATCHED,
+        ),
+        ([evidence_against(1, 8.0, 570.0, family="clock", weight=Weight.CONFIRMING)], NONE),
+        ([evidence_against(1, 3.0, 600.0, family="clock", weight=Weight.CONFIRMING)], WATCHED),
+        (
+            [
+                evidence_against(1, 5.0),
+                evidence_against(1, 5.0, 60.0, family="clock", weight=Weight.CONFIRMING),
+            ],
+            ALERTED,
+        ),
         # What many wait for says nothing of one, and is worth a look as soon as it is strong and lasts.
         (
             [
-                says(1, 5.0),
-                says(1, 6.0, 590.0, family="clock", weight=Weight.CONFIRMING, advice="wait"),
+                evidence_against(1, 5.0),
+                evidence_against(
+                    1, 6.0, 590.0, family="clock", weight=Weight.CONFIRMING, advice="wait"
+                ),
             ],
             NONE,
         ),
-        ([says(1, 8.0, 120.0, weight=Weight.CONFIRMING, advice="wait")], WATCHED),
-        ([says(1, 8.0, 90.0, weight=Weight.CONFIRMING, advice="wait")], NONE),
-        ([says(1, 7.9, 570.0, weight=Weight.CONFIRMING, advice="wait")], NONE),
+        ([evidence_against(1, 8.0, 120.0, weight=Weight.CONFIRMING, advice="wait")], WATCHED),
+        ([evidence_against(1, 8.0, 90.0, weight=Weight.CONFIRMING, advice="wait")], NONE),
+        ([evidence_against(1, 7.9, 570.0, weight=Weight.CONFIRMING, advice="wait")], NONE),
         # What confirms is never enough, however many confirm one another.
         (
             [
-                says(1, 12.0, 60.0, family=family, weight=Weight.CONFIRMING)
+                evidence_against(1, 12.0, 60.0, family=family, weight=Weight.CONFIRMING)
                 for family in ("power", "clock", "pcie")
             ],
             NONE,
         ),
-        ([says(1, 12.0, channel=Channel.PRIOR)], NONE),
+        ([evidence_against(1, 12.0, channel=Channel.PRIOR)], NONE),
     ],
 )
 def test_level(evidence: list[Evidence], level: int) -> None:
@@ -74,15 +91,15 @@ def test_level(evidence: list[Evidence], level: int) -> None:
 
 
 def test_a_device_is_confirmed_by_its_host_and_not_by_anothers() -> None:
-    host = says(0, 5.0, family="host", subject=Subject.NODE)
+    host = evidence_against(0, 5.0, family="host", subject=Subject.NODE)
 
-    fused = once(says([1, 2], 5.0), host)
+    fused = once(evidence_against([1, 2], 5.0), host)
 
     assert fused.devices.level.tolist() == [NONE, ALERTED, NONE, NONE, NONE, NONE]
 
 
 def test_what_a_device_says_of_its_host_is_of_its_node() -> None:
-    fused = once(says([2, 3], 8.0, family="fabric"))
+    fused = once(evidence_against([2, 3], 8.0, family="fabric"))
 
     assert fused.nodes.level.tolist() == [NONE, ALERTED, NONE]
     assert not fused.devices.level.any()
@@ -105,7 +122,7 @@ def test_most_devices_of_a_node_together_accuse_it(
     of_four = tick(4)._replace(
         frame=tick(4).frame._replace(node_of=np.array([0, 0, 0, 0, 0, 1, 2, 3]))
     )
-    found = says(rows, score, lasted_s, family="thermal")
+    found = evidence_against(rows, score, lasted_s, family="thermal")
 
     assert fuse(fresh(START), of_four, [found])[1].nodes.level.tolist() == [level, 0, 0, 0]
 
@@ -116,7 +133,7 @@ def test_most_devices_of_a_node_together_accuse_it(
 def test_a_node_that_does_another_part_of_the_work_is_not_accused(family: str, level: int) -> None:
     shape = tick(4)
     of_one = shape._replace(frame=shape.frame._replace(node_of=np.array([0, 0, 0, 0, 1, 1, 2, 3])))
-    found = says([0, 1, 2, 3], 5.0, 240.0, family=family)
+    found = evidence_against([0, 1, 2, 3], 5.0, 240.0, family=family)
 
     assert fuse(fresh(START), of_one, [found])[1].nodes.level[0] == level
 
@@ -124,13 +141,13 @@ def test_a_node_that_does_another_part_of_the_work_is_not_accused(family: str, l
 def test_three_of_eight_devices_are_not_most() -> None:
     shape = tick(4)
     of_one = shape._replace(frame=shape.frame._replace(node_of=np.array([0, 0, 0, 0, 0, 0, 0, 1])))
-    found = says([0, 1, 2], 5.0, 240.0, family="thermal")
+    found = evidence_against([0, 1, 2], 5.0, 240.0, family="thermal")
 
     assert not fuse(fresh(START), of_one, [found])[1].nodes.level.any()
 
 
 def test_a_device_that_is_decisive_is_to_blame_itself() -> None:
-    fused = once(says(2, 8.0, family="scrape", weight=Weight.DECISIVE))
+    fused = once(evidence_against(2, 8.0, family="scrape", weight=Weight.DECISIVE))
 
     assert fused.devices.level[2] == ALERTED
     assert not fused.nodes.level.any()
@@ -141,13 +158,17 @@ def test_a_bad_past_lowers_thresholds_by_a_fifth_at_most(prior: float, level: in
     score = 6.4 if prior == 0.8 else 6.3
     past = Prior(np.full(6, prior), np.ones(3))
 
-    assert once(says(0, score), prior=past).devices.level[0] == level
+    assert once(evidence_against(0, score), prior=past).devices.level[0] == level
 
 
 def test_a_family_over_its_budget_needs_more_but_what_is_decisive_does_not() -> None:
     state = fresh(START)
     state.budget.factor[position_of("power")] = MOST
-    evidence = [says(0, 11.0), says(1, 1.0, weight=Weight.DECISIVE), says(2, 8.0, family="clock")]
+    evidence = [
+        evidence_against(0, 11.0),
+        evidence_against(1, 1.0, weight=Weight.DECISIVE),
+        evidence_against(2, 8.0, family="clock"),
+    ]
 
     fused = fuse(state, tick(3), evidence)[1]
 
@@ -163,22 +184,27 @@ def run(state: FusionState, times: list[float], *evidence: Evidence) -> list[int
 
 
 def test_an_alert_ends_after_five_minutes_below_half() -> None:
-    state, _ = fuse(fresh(START), tick(1), [says(0, 8.0)])
+    state, _ = fuse(fresh(START), tick(1), [evidence_against(0, 8.0)])
 
-    assert run(state, [30, 300, 329, 330], says(0, 3.9)) == [ALERTED, ALERTED, ALERTED, NONE]
-    assert run(state, [30, 300, 600, 900], says(0, 4.0)) == [ALERTED] * 4
+    assert run(state, [30, 300, 329, 330], evidence_against(0, 3.9)) == [
+        ALERTED,
+        ALERTED,
+        ALERTED,
+        NONE,
+    ]
+    assert run(state, [30, 300, 600, 900], evidence_against(0, 4.0)) == [ALERTED] * 4
 
 
 def test_calm_starts_anew_after_every_relapse() -> None:
-    state, _ = fuse(fresh(START), tick(1), [says(0, 8.0)])
+    state, _ = fuse(fresh(START), tick(1), [evidence_against(0, 8.0)])
     state, _ = fuse(state, tick(1, START + 30), [])
-    state, _ = fuse(state, tick(1, START + 300), [says(0, 5.0)])
+    state, _ = fuse(state, tick(1, START + 300), [evidence_against(0, 5.0)])
 
     assert run(state, [330, 600, 630]) == [ALERTED, ALERTED, NONE]
 
 
 def test_silence_and_a_change_of_phase_end_nothing() -> None:
-    state, _ = fuse(fresh(START), tick(1), [says(0, 8.0)])
+    state, _ = fuse(fresh(START), tick(1), [evidence_against(0, 8.0)])
     later = tick(1, START + 30)
     silent = later._replace(frame=later.frame._replace(device_sampled=np.full(2, START - 600)))
     held = later._replace(devices=later.devices._replace(on_hold=np.ones(2, dtype=np.bool_)))
@@ -188,7 +214,7 @@ def test_silence_and_a_change_of_phase_end_nothing() -> None:
 
 
 def test_another_device_in_a_row_is_not_accused() -> None:
-    state, _ = fuse(fresh(START), tick(1), [says(0, 8.0)])
+    state, _ = fuse(fresh(START), tick(1), [evidence_against(0, 8.0)])
     after = tick(1, START + 30)
     other = after._replace(frame=after.frame._replace(device_generation=np.array([1, 0])))
 
@@ -196,16 +222,16 @@ def test_another_device_in_a_row_is_not_accused() -> None:
 
 
 def test_maintenance_mutes() -> None:
-    state, _ = fuse(fresh(START), tick(2), [says(0, 8.0)])
+    state, _ = fuse(fresh(START), tick(2), [evidence_against(0, 8.0)])
 
-    fused = fuse(state, tick(2, START + 30, maintenance=[0]), [says([0, 1, 2], 8.0)])[1]
+    fused = fuse(state, tick(2, START + 30, maintenance=[0]), [evidence_against([0, 1, 2], 8.0)])[1]
 
     assert fused.devices.level.tolist() == [NONE, NONE, ALERTED, NONE]
 
 
 def ended(*last: Evidence) -> float:
     """The budget's factor for power after an alarm of it that ended."""
-    state, _ = fuse(fresh(START), tick(1), [says(0, 8.0)])
+    state, _ = fuse(fresh(START), tick(1), [evidence_against(0, 8.0)])
     state, _ = fuse(state, tick(1, START + 30), last)
     state, _ = fuse(state, tick(1, START + 60), [])
     state, _ = fuse(state, tick(1, START + 360), [])
@@ -214,9 +240,9 @@ def ended(*last: Evidence) -> float:
 
 def test_an_alarm_that_nothing_confirms_and_that_soon_ends_raises_its_family() -> None:
     assert ended() > 1.04
-    assert ended(says(0, 8.0)) > 1.04
-    assert ended(says(0, 8.0), says(0, 8.0, weight=Weight.DECISIVE)) == 1.0
-    assert ended(says(0, 8.0), says(0, 8.0, family="clock")) == 1.0
+    assert ended(evidence_against(0, 8.0)) > 1.04
+    assert ended(evidence_against(0, 8.0), evidence_against(0, 8.0, weight=Weight.DECISIVE)) == 1.0
+    assert ended(evidence_against(0, 8.0), evidence_against(0, 8.0, family="clock")) == 1.0
 
 
 def test_a_raised_family_falls_back_by_its_budget_and_never_below_one() -> None:
@@ -229,7 +255,7 @@ def test_a_raised_family_falls_back_by_its_budget_and_never_below_one() -> None:
 
 
 def test_a_job_keeps_its_level_when_codes_change() -> None:
-    hang = says(0, 9.0, family="hang", subject=Subject.JOB, weight=Weight.DECISIVE)
+    hang = evidence_against(0, 9.0, family="hang", subject=Subject.JOB, weight=Weight.DECISIVE)
     state, _ = fuse(fresh(START), tick(1), [hang])
     later = tick(1, START + 30)
     names = later.frame.names._replace(jobs=("4700", "4711"))
@@ -241,7 +267,7 @@ def test_a_job_keeps_its_level_when_codes_change() -> None:
 
 @pytest.mark.parametrize(("grouped", "raised"), [([True], 1.0), ([False], 1.05)])
 def test_what_many_suffered_in_was_no_false_alarm(grouped: list[bool], raised: float) -> None:
-    state, _ = fuse(fresh(START), tick(1), [says(0, 8.0)])
+    state, _ = fuse(fresh(START), tick(1), [evidence_against(0, 8.0)])
     for time in (30, 330):
         state, _ = fuse(state, tick(1, START + time), [], grouped=np.array(grouped))
 
@@ -249,7 +275,7 @@ def test_what_many_suffered_in_was_no_false_alarm(grouped: list[bool], raised: f
 
 
 def test_what_is_reported_of_a_device_ends_when_it_is_in_others_hands() -> None:
-    state, _ = fuse(fresh(START), tick(1), [says(0, 8.0)])
+    state, _ = fuse(fresh(START), tick(1), [evidence_against(0, 8.0)])
     after = tick(1, START + 30)
     away = after.frame.device_state.copy()
     away[0] = DeviceState.AWAY
@@ -259,7 +285,7 @@ def test_what_is_reported_of_a_device_ends_when_it_is_in_others_hands() -> None:
 
 
 def test_a_page_that_is_sent_again_ends_nothing() -> None:
-    state, _ = fuse(fresh(START), tick(1), [says(0, 8.0)])
+    state, _ = fuse(fresh(START), tick(1), [evidence_against(0, 8.0)])
     for time in (30, 330):
         again = tick(1, START + time)._replace(repeated=np.array([True]))
         state, fused = fuse(state, again, [])

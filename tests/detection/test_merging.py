@@ -11,10 +11,12 @@ from accelwatch.detection.findings.explaining import Tables
 from accelwatch.detection.findings.finding import Finding, Level, Scope
 from accelwatch.detection.fusion import fuse as fusion
 from accelwatch.detection.tick import Tick
-from support.detection.fleets import DEVICES, NODES, START, says, tick
+from support.detection.fleets import DEVICES, NODES, START, evidence_against, tick
 
 TABLES = Tables(DEVICES, NODES)
-LOST = says(2, 12.0, family="other", weight=Weight.DECISIVE, channel=Channel.HARD, advice="reset")
+LOST = evidence_against(
+    2, 12.0, family="other", weight=Weight.DECISIVE, channel=Channel.HARD, advice="reset"
+)
 
 
 class Detector:
@@ -46,16 +48,16 @@ def test_one_device_is_a_finding_of_the_device() -> None:
 
 
 def test_all_that_concerns_a_node_is_one_finding() -> None:
-    host = says(1, 8.0, family="host", subject=Subject.NODE)
+    host = evidence_against(1, 8.0, family="host", subject=Subject.NODE)
 
-    (found,) = Detector().at(0, says([2, 3], 8.5), host)
+    (found,) = Detector().at(0, evidence_against([2, 3], 8.5), host)
 
     assert (found.scope, found.device, found.node) == (Scope.NODE, "", "n001")
     assert found.advice == "exclude"
 
 
 def test_a_device_that_is_decisive_is_named_although_its_node_suffers() -> None:
-    (found,) = Detector().at(0, LOST, says(1, 8.0, family="host", subject=Subject.NODE))
+    (found,) = Detector().at(0, LOST, evidence_against(1, 8.0, family="host", subject=Subject.NODE))
 
     assert (found.scope, found.device) == (Scope.DEVICE, "nvidia:GPU-2")
 
@@ -69,9 +71,9 @@ def test_a_finding_that_says_the_same_is_not_reported_again() -> None:
 
 def test_a_second_device_makes_it_the_nodes() -> None:
     detector = Detector()
-    detector.at(0, says(2, 8.0))
+    detector.at(0, evidence_against(2, 8.0))
 
-    (found,) = detector.at(30, says([2, 3], 8.0))
+    (found,) = detector.at(30, evidence_against([2, 3], 8.0))
 
     assert (found.scope, found.device, found.opened, found.updated) == (
         Scope.NODE,
@@ -79,13 +81,13 @@ def test_a_second_device_makes_it_the_nodes() -> None:
         START,
         START + 30,
     )
-    assert detector.at(60, says([2, 3], 8.0)) == ()
+    assert detector.at(60, evidence_against([2, 3], 8.0)) == ()
 
 
 def test_a_watch_that_rises_is_an_update_and_the_level_does_not_fall() -> None:
     detector = Detector()
-    (watch,) = detector.at(0, says(2, 6.5))
-    (alert,) = detector.at(60, says(2, 9.0))
+    (watch,) = detector.at(0, evidence_against(2, 6.5))
+    (alert,) = detector.at(60, evidence_against(2, 9.0))
 
     assert (watch.level, watch.advice) == (Level.WATCH, "none")
     assert (alert.key, alert.level, alert.opened, alert.updated) == (
@@ -94,15 +96,17 @@ def test_a_watch_that_rises_is_an_update_and_the_level_does_not_fall() -> None:
         START,
         START + 60,
     )
-    assert detector.at(90, says(2, 6.5)) == ()
+    assert detector.at(90, evidence_against(2, 6.5)) == ()
 
 
 def test_onset_is_the_earliest_of_what_agrees() -> None:
     detector = Detector()
-    detector.at(0, says(2, 9.0, 300.0))
+    detector.at(0, evidence_against(2, 9.0, 300.0))
 
     (found,) = detector.at(
-        60, says(2, 9.0, 360.0), says(2, 5.0, 3600.0, family="clock", channel=Channel.DRIFT)
+        60,
+        evidence_against(2, 9.0, 360.0),
+        evidence_against(2, 5.0, 3600.0, family="clock", channel=Channel.DRIFT),
     )
 
     assert found.onset == START - 3600
@@ -136,7 +140,7 @@ def test_an_alert_does_not_come_back_for_a_look() -> None:
     detector.at(30)
     detector.at(330)
 
-    assert detector.at(600, says(2, 6.5)) == ()
+    assert detector.at(600, evidence_against(2, 6.5)) == ()
 
 
 def test_maintenance_mutes_and_ends() -> None:
@@ -161,7 +165,7 @@ def test_maintenance_mutes_and_ends() -> None:
 def test_many_nodes_at_once_are_one_finding_that_blames_nobody(
     family: str, key: str, scope: Scope, advice: str
 ) -> None:
-    evidence = says([0, 2, 4], 9.0, family=family, advice="exclude")
+    evidence = evidence_against([0, 2, 4], 9.0, family=family, advice="exclude")
 
     (found,) = Detector().at(0, evidence)
 
@@ -172,13 +176,13 @@ def test_many_nodes_at_once_are_one_finding_that_blames_nobody(
 
 @pytest.mark.parametrize(("count", "rows"), [(10, [0, 2]), (15, [0, 2, 4])])
 def test_few_nodes_are_findings_of_their_own(count: int, rows: list[int]) -> None:
-    found = Detector(count).at(0, says(rows, 9.0))
+    found = Detector(count).at(0, evidence_against(rows, 9.0))
 
     assert [each.scope for each in found] == [Scope.DEVICE] * len(rows)
 
 
 def test_three_nodes_of_many_share_what_their_family_names() -> None:
-    (found,) = Detector(60).at(0, says([0, 2, 4], 9.0, family="thermal"))
+    (found,) = Detector(60).at(0, evidence_against([0, 2, 4], 9.0, family="thermal"))
     assert (found.key, found.advice) == ("group/cooling", "wait")
 
 
@@ -195,7 +199,10 @@ def test_three_nodes_of_many_share_what_their_family_names() -> None:
 def test_the_first_of_a_row_that_gets_hot_is_not_to_blame(
     rows: list[int], score: float, family: str, key: str
 ) -> None:
-    first, others = says(0, 9.0, family=family), says(rows, score, 60.0, family=family)
+    first, others = (
+        evidence_against(0, 9.0, family=family),
+        evidence_against(rows, score, 60.0, family=family),
+    )
     (found,) = Detector(60).at(0, first, others)
     assert found.key == key
 
@@ -216,9 +223,9 @@ def test_who_may_be_the_first_of_many_is_not_taken_out_before_they_would_have_fo
     family: str, lasted_s: float, weight: Weight, advice: str
 ) -> None:
     advised = "exclude" if weight is Weight.DECISIVE else ""
-    first = says(0, 12.0, lasted_s, family=family, weight=weight, advice=advised)
+    first = evidence_against(0, 12.0, lasted_s, family=family, weight=weight, advice=advised)
     # What follows from it lasts as long: two families are an alert.
-    follows = says(0, 9.0, lasted_s, family="compute")
+    follows = evidence_against(0, 9.0, lasted_s, family="compute")
 
     (found,) = Detector(60).at(0, first, follows)
 
@@ -233,7 +240,7 @@ def test_one_hot_device_beside_others_that_are_well_shares_no_air(
     now.devices.z[2] = 0.0
     # Of two devices both, by 5 over the square root of two.
     now.devices.z[2, hot] = 3.6
-    (found,) = Detector(60).on(now, says(0, 9.0, 600.0, family="thermal"))
+    (found,) = Detector(60).on(now, evidence_against(0, 9.0, 600.0, family="thermal"))
     assert (found.node, found.advice) == ("n000", advice)
 
 
@@ -310,7 +317,7 @@ def test_who_gets_too_hot_in_a_node_that_becomes_warmer_may_be_the_first(
 ) -> None:
     now = tick(60)._replace(warmed=np.full(60, risen))
     now.devices.z[:] = 0.0
-    (found,) = Detector(60).on(now, says(0, 9.0, 600.0, family="thermal"))
+    (found,) = Detector(60).on(now, evidence_against(0, 9.0, 600.0, family="thermal"))
     assert found.advice == advice
 
 
@@ -322,8 +329,10 @@ def test_nodes_of_a_warm_row_say_as_well_that_their_fabric_is_shared() -> None:
         now.devices.z[2, :6] = 12.0
         detector.on(now)
     # One is accused; two that are warm differ in the same way.
-    slow = says(5, 9.0, 600.0, family="fabric", subject=Subject.NODE, now=now.frame.now)
-    hinted = says([0, 1], 5.5, 60.0, family="fabric", subject=Subject.NODE, now=now.frame.now)
+    slow = evidence_against(5, 9.0, 600.0, family="fabric", subject=Subject.NODE, now=now.frame.now)
+    hinted = evidence_against(
+        [0, 1], 5.5, 60.0, family="fabric", subject=Subject.NODE, now=now.frame.now
+    )
     assert [found.key for found in detector.on(now, slow, hinted)] == ["group/fabric"]
 
 
@@ -336,7 +345,7 @@ def test_a_warm_node_that_slows_down_is_one_of_its_row(family: str, keys: list[s
         now = tick(60, START + 30.0 * at)
         now.devices.z[:] = 0.0
         now.devices.z[2, :6] = 3.6
-        slow = says(0, 9.0, 600.0, family=family, now=now.frame.now)
+        slow = evidence_against(0, 9.0, 600.0, family=family, now=now.frame.now)
         found = detector.on(now, slow) if at == 4 else detector.on(now)
     assert [each.key for each in found] == keys
 
@@ -360,35 +369,39 @@ def test_one_warm_device_of_each_node_is_no_warm_row() -> None:
 
 
 def test_who_is_hot_and_has_another_fault_is_taken_out_at_once() -> None:
-    hot, broken = (says(0, 9.0, 600.0, family=family) for family in ("thermal", "nvlink"))
+    hot, broken = (
+        evidence_against(0, 9.0, 600.0, family=family) for family in ("thermal", "nvlink")
+    )
     (found,) = Detector(60).at(0, hot, broken)
     assert found.advice == "exclude"
 
 
 def test_who_stays_hot_alone_is_taken_out_in_the_end() -> None:
     detector = Detector(60)
-    (found,) = detector.at(0, says(0, 9.0, 600.0, family="thermal"))
+    (found,) = detector.at(0, evidence_against(0, 9.0, 600.0, family="thermal"))
     assert found.advice == "none"
 
-    (risen,) = detector.at(1200, says(0, 9.0, 1800.0, now=START + 1200, family="thermal"))
+    (risen,) = detector.at(
+        1200, evidence_against(0, 9.0, 1800.0, now=START + 1200, family="thermal")
+    )
     assert (risen.key, risen.advice) == (found.key, "exclude")
 
 
 def test_what_only_confirms_excuses_nobody() -> None:
-    first = says(0, 9.0, family="thermal")
-    others = says([2, 4], 9.0, 60.0, family="thermal", weight=Weight.CONFIRMING)
+    first = evidence_against(0, 9.0, family="thermal")
+    others = evidence_against([2, 4], 9.0, 60.0, family="thermal", weight=Weight.CONFIRMING)
     (found,) = Detector(60).at(0, first, others)
     assert found.key == "node/n000"
 
 
 def test_nodes_that_are_only_warm_are_no_finding() -> None:
-    assert Detector(60).at(0, says([0, 2, 4], 5.0, 60.0, family="thermal")) == ()
+    assert Detector(60).at(0, evidence_against([0, 2, 4], 5.0, 60.0, family="thermal")) == ()
 
 
 def test_nodes_that_follow_one_another_slowly_have_no_common_cause() -> None:
     detector = Detector()
     for time, rows in ((0, [0]), (301, [0, 2]), (602, [0, 2, 4])):
-        (found,) = detector.at(time, says(rows, 9.0))
+        (found,) = detector.at(time, evidence_against(rows, 9.0))
         assert found.scope is Scope.DEVICE
 
 
@@ -407,7 +420,7 @@ def test_nodes_that_heat_one_after_another_have_a_common_cause(
 ) -> None:
     detector = Detector(60)
     for time, rows in ((0.0, [0]), (apart_s, [0, 2]), (2 * apart_s, [0, 2, 4])):
-        detector.at(time, says(rows, 9.0, family=family))
+        detector.at(time, evidence_against(rows, 9.0, family=family))
     scopes = {found.scope for found in detector.merging.open.values()}
     assert (scopes == {Scope.GROUP}) is is_one
 
@@ -422,24 +435,24 @@ def test_nodes_of_different_parts_of_a_job_share_their_cooling() -> None:
         comparable=np.array([True, True]),
     )
     now = now._replace(devices=now.devices._replace(groups=half))
-    (found,) = Detector(60).on(now, says([0, 2, 4], 9.0, family="thermal"))
+    (found,) = Detector(60).on(now, evidence_against([0, 2, 4], 9.0, family="thermal"))
     assert found.key == "group/cooling"
 
 
 def test_findings_of_members_become_part_of_the_groups() -> None:
     detector = Detector()
-    detector.at(0, says([0, 2], 9.0))
+    detector.at(0, evidence_against([0, 2], 9.0))
 
-    changed = {found.key: found for found in detector.at(60, says([0, 2, 4], 9.0))}
+    changed = {found.key: found for found in detector.at(60, evidence_against([0, 2, 4], 9.0))}
 
     assert changed["node/n000"].cleared == changed["node/n001"].cleared == START + 60
     assert changed["job/4711"].nodes == ("n000", "n001", "n002")
-    (grown,) = detector.at(900, says([0, 2, 4, 6], 9.0))
+    (grown,) = detector.at(900, evidence_against([0, 2, 4, 6], 9.0))
     assert (grown.opened, len(grown.nodes)) == (START + 60, 4)
 
 
 def test_what_a_group_does_not_explain_stays_the_nodes() -> None:
-    changed = Detector().at(0, says([0, 2, 4], 9.0, family="fabric"), LOST)
+    changed = Detector().at(0, evidence_against([0, 2, 4], 9.0, family="fabric"), LOST)
 
     assert [found.key for found in changed] == ["group/fabric", "node/n001"]
     assert changed[1].advice == "reset"
@@ -447,7 +460,7 @@ def test_what_a_group_does_not_explain_stays_the_nodes() -> None:
 
 @pytest.mark.parametrize(("score", "level"), [(6.5, Level.WATCH), (9.0, Level.ALERT)])
 def test_a_fault_of_one_node_makes_no_alert_of_its_group(score: float, level: Level) -> None:
-    slow = says([0, 2, 4], score, family="fabric")
+    slow = evidence_against([0, 2, 4], score, family="fabric")
 
     found = {each.key: each.level for each in Detector(60).at(0, slow, LOST)}
 
@@ -468,7 +481,10 @@ def test_a_fault_of_one_node_makes_no_alert_of_its_group(score: float, level: Le
 def test_what_follows_from_what_nodes_share_is_no_fault_of_one(
     shared: str, own: str, weight: Weight, keys: list[str]
 ) -> None:
-    evidence = says([0, 2, 4], 9.0, family=shared), says(2, 9.0, family=own, weight=weight)
+    evidence = (
+        evidence_against([0, 2, 4], 9.0, family=shared),
+        evidence_against(2, 9.0, family=own, weight=weight),
+    )
 
     assert [found.key for found in Detector(60).at(0, *evidence)] == keys
 
@@ -487,9 +503,9 @@ def test_what_follows_from_what_nodes_share_is_no_fault_of_one(
 def test_what_a_group_does_not_explain_is_as_much_as_without_it(
     family: str, score: float, lasted_s: float, level: Level
 ) -> None:
-    shared = says([0, 2, 4], 9.0, family="fabric")
+    shared = evidence_against([0, 2, 4], 9.0, family="fabric")
     # Power is explained: it waits.
-    own = says(2, 9.0, 600.0), says(2, score, lasted_s, family=family)
+    own = evidence_against(2, 9.0, 600.0), evidence_against(2, score, lasted_s, family=family)
 
     found = {each.key: each for each in Detector(60).at(0, shared, *own)}
 
@@ -501,8 +517,8 @@ def test_who_gets_too_hot_last_shares_the_cooling_that_others_have_back(
     after_s: float, key: str
 ) -> None:
     detector = Detector(60)
-    detector.at(0, says([0, 2, 4], 9.0, family="thermal"))
-    late = says(
+    detector.at(0, evidence_against([0, 2, 4], 9.0, family="thermal"))
+    late = evidence_against(
         10, 12.0, family="thermal", weight=Weight.DECISIVE, channel=Channel.HARD, advice="exclude"
     )
     detector.at(after_s, late)
@@ -511,7 +527,7 @@ def test_who_gets_too_hot_last_shares_the_cooling_that_others_have_back(
 
 
 def hang(time: float = 0.0) -> Evidence:
-    return says(
+    return evidence_against(
         0,
         9.0,
         now=START + time,
@@ -524,10 +540,10 @@ def hang(time: float = 0.0) -> Evidence:
 
 
 def test_a_hang_is_one_finding_of_the_job_with_its_culprit() -> None:
-    culprit = says([7, 3], 9.0, channel=Channel.HANG, weight=Weight.CONFIRMING)
+    culprit = evidence_against([7, 3], 9.0, channel=Channel.HANG, weight=Weight.CONFIRMING)
     culprit.score[1] = 4.0
 
-    (found,) = Detector().at(0, hang(), says([0, 2, 4, 6, 8], 9.0), culprit)
+    (found,) = Detector().at(0, hang(), evidence_against([0, 2, 4, 6, 8], 9.0), culprit)
 
     assert (found.key, found.scope, found.job) == ("job/4711", Scope.JOB, "4711")
     assert (found.node, found.nodes[0], len(found.nodes)) == ("n003", "n003", 10)
@@ -589,7 +605,7 @@ def test_what_only_differs_does_not_go_before_a_silent_node() -> None:
 
 
 def silent_server(rows: Sequence[int], time: float = 0.0, lasted_s: float = 60.0) -> Evidence:
-    return says(
+    return evidence_against(
         rows,
         8.0,
         lasted_s,
@@ -604,7 +620,7 @@ def silent_server(rows: Sequence[int], time: float = 0.0, lasted_s: float = 60.0
 
 
 def test_a_job_that_hangs_for_its_storage_waits_for_it() -> None:
-    (found,) = Detector().at(0, hang(), silent_server(range(10)), says(2, 9.0))
+    (found,) = Detector().at(0, hang(), silent_server(range(10)), evidence_against(2, 9.0))
 
     assert (found.key, found.scope, found.level) == ("group/storage", Scope.GROUP, Level.ALERT)
     assert (found.advice, found.node, found.job, len(found.nodes)) == ("wait", "", "4711", 10)
@@ -643,7 +659,7 @@ def test_many_that_wait_for_storage_are_an_alert_of_the_group_after_minutes() ->
 
 
 def test_many_that_their_recorder_does_not_read_are_no_alert() -> None:
-    slow = says(range(10), 8.0, 599.0, family="scrape", subject=Subject.NODE)
+    slow = evidence_against(range(10), 8.0, 599.0, family="scrape", subject=Subject.NODE)
 
     (found,) = Detector().at(0, slow)
 
@@ -651,7 +667,7 @@ def test_many_that_their_recorder_does_not_read_are_no_alert() -> None:
 
 
 def test_what_nodes_suffer_since_they_wait_is_no_finding_of_the_job() -> None:
-    suffers = says([0, 2, 4, 6], 9.0)
+    suffers = evidence_against([0, 2, 4, 6], 9.0)
 
     keys = {
         found.key for found in Detector().at(0, silent_server(range(10), lasted_s=300), suffers)
@@ -661,7 +677,7 @@ def test_what_nodes_suffer_since_they_wait_is_no_finding_of_the_job() -> None:
 
 
 def test_what_other_nodes_suffer_is_a_finding_of_the_job() -> None:
-    waits, suffers = silent_server([0, 1, 2], lasted_s=300), says([8, 10, 12, 14], 9.0)
+    waits, suffers = silent_server([0, 1, 2], lasted_s=300), evidence_against([8, 10, 12, 14], 9.0)
 
     keys = {found.key for found in Detector().at(0, waits, suffers)}
 
@@ -679,7 +695,7 @@ def test_broken_hardware_stays_a_finding_while_its_job_hangs() -> None:
     detector.at(0, LOST)
 
     changed = detector.at(
-        60, hang(60), says([2, 3], 12.0, now=START + 60, channel=Channel.RELATION)
+        60, hang(60), evidence_against([2, 3], 12.0, now=START + 60, channel=Channel.RELATION)
     )
 
     assert [found.key for found in changed] == ["job/4711"]
@@ -687,20 +703,20 @@ def test_broken_hardware_stays_a_finding_while_its_job_hangs() -> None:
 
 
 def test_others_that_differ_since_a_device_has_failed_are_not_to_blame() -> None:
-    (found,) = Detector().at(0, LOST, says([2, 3], 12.0))
+    (found,) = Detector().at(0, LOST, evidence_against([2, 3], 12.0))
 
     assert (found.scope, found.device) == (Scope.DEVICE, "nvidia:GPU-2")
 
 
 def test_a_level_that_has_not_ended_keeps_a_finding_and_opens_none() -> None:
     detector = Detector()
-    detector.at(0, hang(), says(4, 9.0))
+    detector.at(0, hang(), evidence_against(4, 9.0))
     detector.at(30)
     (ended,) = detector.at(330)
     assert ended.key == "job/4711"
 
     detector = Detector()
-    detector.at(0, says(4, 9.0))
+    detector.at(0, evidence_against(4, 9.0))
     assert detector.at(30) == ()
     assert detector.at(300) == ()
     (ended,) = detector.at(330)
@@ -709,9 +725,9 @@ def test_a_level_that_has_not_ended_keeps_a_finding_and_opens_none() -> None:
 
 def test_a_group_lasts_as_long_as_levels_of_members_do() -> None:
     detector = Detector()
-    detector.at(0, says([0, 2, 4], 9.0, family="fabric"))
+    detector.at(0, evidence_against([0, 2, 4], 9.0, family="fabric"))
     assert detector.at(30) == ()
-    assert detector.at(60, says([0, 2], 9.0, family="fabric")) == ()
+    assert detector.at(60, evidence_against([0, 2], 9.0, family="fabric")) == ()
     detector.at(90)
 
     (ended,) = detector.at(390)
@@ -719,12 +735,14 @@ def test_a_group_lasts_as_long_as_levels_of_members_do() -> None:
 
 
 def test_scores_are_clipped() -> None:
-    (found,) = Detector().at(0, says(2, 140.0))
+    (found,) = Detector().at(0, evidence_against(2, 140.0))
     assert found.score == 12.0
 
 
 def test_the_culprit_of_a_hang_has_no_finding_beside_the_jobs() -> None:
-    culprit = says(7, 12.0, family="other", channel=Channel.HANG, weight=Weight.DECISIVE)
+    culprit = evidence_against(
+        7, 12.0, family="other", channel=Channel.HANG, weight=Weight.DECISIVE
+    )
 
     (found,) = Detector().at(0, hang(), culprit)
 
@@ -733,22 +751,22 @@ def test_the_culprit_of_a_hang_has_no_finding_beside_the_jobs() -> None:
 
 def test_who_still_suffers_when_the_others_are_well_has_another_reason() -> None:
     detector = Detector()
-    detector.at(0, says([0, 2, 4], 9.0, family="fabric"))
-    assert detector.at(300, says([0], 9.0, family="fabric")) == ()
+    detector.at(0, evidence_against([0, 2, 4], 9.0, family="fabric"))
+    assert detector.at(300, evidence_against([0], 9.0, family="fabric")) == ()
 
-    (own,) = detector.at(330, says([0], 9.0, family="fabric"))
+    (own,) = detector.at(330, evidence_against([0], 9.0, family="fabric"))
     assert (own.key, own.advice) == ("node/n000", "exclude")
 
-    (ended,) = detector.at(600, says([0], 9.0, family="fabric"))
+    (ended,) = detector.at(600, evidence_against([0], 9.0, family="fabric"))
     assert (ended.key, ended.cleared) == ("group/fabric", START + 600)
 
 
 def test_a_fault_after_a_groups_is_the_nodes() -> None:
     detector = Detector()
-    detector.at(0, says([0, 2, 4], 9.0))
+    detector.at(0, evidence_against([0, 2, 4], 9.0))
     detector.at(30)
 
-    changed = detector.at(310, says([8], 9.0))
+    changed = detector.at(310, evidence_against([8], 9.0))
 
     assert [found.key for found in changed] == ["node/n004"]
 
@@ -757,12 +775,12 @@ def test_a_fault_after_a_groups_is_the_nodes() -> None:
     ("channel", "advice"), [(Channel.PEER, "restart"), (Channel.HARD, "exclude")]
 )
 def test_what_an_application_did_is_no_reason_to_leave(channel: Channel, advice: str) -> None:
-    crashed = says(
+    crashed = evidence_against(
         2, 6.0, family="other", weight=Weight.CONFIRMING, channel=Channel.LOG, advice="restart"
     )
     detector = Detector()
     weight = Weight.DECISIVE if channel is Channel.HARD else Weight.STATISTICAL
-    numbers = says(
+    numbers = evidence_against(
         2,
         9.0,
         channel=channel,
@@ -778,7 +796,7 @@ def test_what_an_application_did_is_no_reason_to_leave(channel: Channel, advice:
 
 def test_an_alert_that_comes_of_a_look_at_a_node_is_about_its_device() -> None:
     detector = Detector()
-    (watch,) = detector.at(0, says(1, 6.0, family="host", subject=Subject.NODE))
+    (watch,) = detector.at(0, evidence_against(1, 6.0, family="host", subject=Subject.NODE))
     (alert,) = detector.at(30, LOST)
 
     assert (watch.scope, watch.device) == (Scope.NODE, "")
@@ -793,12 +811,14 @@ def test_an_alert_that_comes_of_a_look_at_a_node_is_about_its_device() -> None:
 def test_a_level_that_a_node_has_by_its_group_makes_nothing_else_an_alert(
     score: float, level: Level
 ) -> None:
-    slow = [says(row, 9.0, 600.0, family="fabric", subject=Subject.NODE) for row in range(3)]
+    slow = [
+        evidence_against(row, 9.0, 600.0, family="fabric", subject=Subject.NODE) for row in range(3)
+    ]
     detector = Detector(60)
     assert [each.key for each in detector.at(0, *slow)] == ["group/fabric"]
 
     # Its fabric is not read any more, and its level has not ended.
-    host = says(
+    host = evidence_against(
         0,
         score,
         600.0,

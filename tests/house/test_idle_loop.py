@@ -31,7 +31,7 @@ def test_what_arrives_while_the_machine_stands_is_not_late(monkeypatch: pytest.M
     """The timer and what it guards are due together when the process goes on: the answer counts."""
     select = selectors.DefaultSelector.select
 
-    def standing(selector: Any, timeout: float | None = None) -> Any:
+    def stopped(selector: Any, timeout: float | None = None) -> Any:
         ready = select(selector, timeout)
         if ready:
             time.sleep(0.3)
@@ -47,7 +47,7 @@ def test_what_arrives_while_the_machine_stands_is_not_late(monkeypatch: pytest.M
                     loop.call_soon(there.send, b"x")
                     assert await loop.sock_recv(here, 1) == b"x"
 
-    monkeypatch.setattr(selectors.DefaultSelector, "select", standing)
+    monkeypatch.setattr(selectors.DefaultSelector, "select", stopped)
     _run(main())
 
 

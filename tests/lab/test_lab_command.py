@@ -92,9 +92,9 @@ def test_the_exit_code_says_whether_it_ended_as_it_should(
     monkeypatch.setattr(runner, "run_scenario", lambda *_: report)
     words = ["lab", "run", "lost-gpu", "--folder", str(tmp_path)]
     assert invoke(words) == code
-    said = capfdbinary.readouterr()
-    assert said.out == b"recovered: 4.2 s from the fault to the job's next step\n"
-    assert said.err.decode() == "".join(f"accelwatch: lost-gpu: {one}\n" for one in missing)
+    output = capfdbinary.readouterr()
+    assert output.out == b"recovered: 4.2 s from the fault to the job's next step\n"
+    assert output.err.decode() == "".join(f"accelwatch: lost-gpu: {one}\n" for one in missing)
     assert invoke([*words, "--json"]) == code
     assert json.loads(capfdbinary.readouterr().out)["ended_well"] is not bool(missing)
 
@@ -120,6 +120,6 @@ def test_what_to_try_names_the_folder_where_it_is_not_the_usual_one(
     monkeypatch.setattr(Lab, "up", lambda *_: record)
     folder = tmp_path / "my lab"
     assert invoke(["lab", "up", *(["--folder", str(folder)] if given else [])]) == 0
-    said = capsysbinary.readouterr().out.decode()
-    assert "accelwatch incidents --hub http://127.0.0.1:1\n" in said
-    assert said.endswith(f"lab down --folder '{folder}'\n" if given else "lab down\n")
+    output = capsysbinary.readouterr().out.decode()
+    assert "accelwatch incidents --hub http://127.0.0.1:1\n" in output
+    assert output.endswith(f"lab down --folder '{folder}'\n" if given else "lab down\n")

@@ -21,7 +21,7 @@ _CHAIN = (
     Expectation.RUNNING,
     Expectation.PROGRESS,
 )
-_PLACE = PhaseContext(node="n001", faulty=("n001",), since=0.0, restarts=0, written=0)
+_CONTEXT = PhaseContext(node="n001", faulty=("n001",), since=0.0, restarts=0, written=0)
 
 
 class Cluster:
@@ -68,10 +68,10 @@ def test_nothing_is_seen_without_what_it_follows_from(
     monkeypatch.setattr(looking, "lines_of", cluster.lines_of)
     lab = SimpleNamespace(scheduler=cluster, folder=Path(), alerts_file=Path("/nowhere"))
     now = looking.read_snapshot(cast("Lab", lab), cast("Record", SimpleNamespace(hub="")), "1")
-    seen = [what for what in _CHAIN if observed(what, now, _PLACE) is not None]
+    seen = [what for what in _CHAIN if observed(what, now, _CONTEXT) is not None]
     assert seen == list(_CHAIN[: len(seen)])
 
 
 def test_what_one_look_shows_at_once_is_reported_in_the_order_in_which_it_happened() -> None:
-    told = [what for what in SCENARIOS["hung-node"].phases[0].expected if what in _CHAIN]
-    assert told == list(_CHAIN)
+    expected = [what for what in SCENARIOS["hung-node"].phases[0].expected if what in _CHAIN]
+    assert expected == list(_CHAIN)

@@ -40,8 +40,8 @@ def foreigner(environ: Mapping[str, str]) -> Iterator["subprocess.Popen[bytes]"]
 
 
 def test_who_comes_later_knows_what_runs_and_ends_it(tmp_path: Path) -> None:
-    begun = Processes(tmp_path)
-    children = [begun.start(name, SLEEP) for name in ("one", "two")]
+    processes = Processes(tmp_path)
+    children = [processes.start(name, SLEEP) for name in ("one", "two")]
     later = Processes(tmp_path)
     assert [one.name for one in later.running()] == ["two", "one"]
     assert later.stop() == 2

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(bool(missing()), reason=f"not installed: {', '.j
 
 
 @pytest.fixture(scope="module")
-def places() -> Iterator[Lab]:
+def existing_lab() -> Iterator[Lab]:
     """Where the lab is."""
     # A short path: munged's socket lies in it.
     with tempfile.TemporaryDirectory(prefix="lab") as name:
@@ -34,23 +34,23 @@ def places() -> Iterator[Lab]:
 
 
 @pytest.fixture
-def lab(places: Lab) -> Lab:
+def lab(existing_lab: Lab) -> Lab:
     """A lab that runs: the one of the test before, unless that took it down."""
-    if places.record() is None:
-        places.up()
-    return places
+    if existing_lab.record() is None:
+        existing_lab.up()
+    return existing_lab
 
 
 def played(lab: Lab, name: str) -> tuple[ScenarioReport, list[str]]:
     """A scenario, and the words of its timeline in the order in which they were told."""
     words: list[str] = []
 
-    def told(_: ScenarioReport, entry: Entry) -> None:
+    def report(_: ScenarioReport, entry: Entry) -> None:
         words.append(entry.what)
 
     record = lab.record()
     assert record is not None
-    return run_scenario(lab, record, name, told), words
+    return run_scenario(lab, record, name, report), words
 
 
 def test_a_job_goes_on_after_a_gpu_is_lost(lab: Lab) -> None:

@@ -32,12 +32,12 @@ def played(lab: Lab, name: str) -> tuple[ScenarioReport, list[str]]:
     """A scenario, and the words of its timeline in the order in which they were told."""
     words: list[str] = []
 
-    def told(_: ScenarioReport, entry: Entry) -> None:
+    def report(_: ScenarioReport, entry: Entry) -> None:
         words.append(entry.what)
 
     record = lab.record()
     assert record is not None
-    return run_scenario(lab, record, name, told), words
+    return run_scenario(lab, record, name, report), words
 
 
 def test_a_job_goes_on_while_the_scheduler_hangs_in_between(lab: Lab) -> None:

@@ -59,8 +59,8 @@ class Cluster:
 
     def seen(self, node: str = "n1") -> dict[str, object]:
         """What the observe hook says."""
-        asked = self.call("observe", node, jobs=(RequestedJob(id="1"),))
-        return observe(self.state, asked, self.off.__contains__)
+        requested = self.call("observe", node, jobs=(RequestedJob(id="1"),))
+        return observe(self.state, requested, self.off.__contains__)
 
     def job(self) -> tuple[object, object, object]:
         """State, nodes and restarts of the job."""
@@ -80,8 +80,8 @@ def cluster() -> Cluster:
 
 
 def moved(cluster: Cluster, restarts: int = 0, run_on: tuple[str, ...] = ("n2", "n4")) -> str:
-    asked = (RequestedJob(id="1", restart_count=restarts),)
-    return cluster.act("move_job", jobs=asked, bad_nodes=("n1",), run_on=run_on)
+    requested = (RequestedJob(id="1", restart_count=restarts),)
+    return cluster.act("move_job", jobs=requested, bad_nodes=("n1",), run_on=run_on)
 
 
 def test_a_job_moves_to_the_requested_nodes_with_the_spare(cluster: Cluster) -> None:
@@ -182,8 +182,8 @@ def test_a_person_takes_over_what_was_taken_out(cluster: Cluster) -> None:
 
 def test_an_operation_is_done_once(cluster: Cluster) -> None:
     cluster.act("quarantine")
-    asked = (RequestedJob(id="1", restart_count=0),)
-    call = cluster.call("move_job", jobs=asked, bad_nodes=("n1",), run_on=("n2", "n3"))
+    requested = (RequestedJob(id="1", restart_count=0),)
+    call = cluster.call("move_job", jobs=requested, bad_nodes=("n1",), run_on=("n2", "n3"))
     assert cluster.hooks.act(call, NOW).status == "ok"
     cluster.round(4)
     assert cluster.hooks.act(call, NOW).status == "ok"

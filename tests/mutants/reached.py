@@ -26,22 +26,22 @@ class Recorder:
             self._shared = mmap.mmap(file.fileno(), _NUMBER.size)
         self._lines = os.open(folder / "reached", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         self._test = IMPORTING
-        self._told: set[str] = set()
+        self._written: set[str] = set()
 
-    def begin(self, test: int) -> None:
+    def start(self, test: int) -> None:
         _NUMBER.pack_into(self._shared, 0, test)
 
     def hit(self, name: str, caller: str | None = None) -> None:
         (test,) = _NUMBER.unpack_from(self._shared)
         if test != self._test:
             self._test = test
-            self._told = set()
-        if name not in self._told:
-            self._told.add(name)
+            self._written = set()
+        if name not in self._written:
+            self._written.add(name)
             write(self._lines, f"{test} {name}\n".encode())
 
 
-def begin(folder: Path) -> Recorder:
+def start(folder: Path) -> Recorder:
     """Record from now on, in the programs that are started with this environment as well."""
     (folder / "test").write_bytes(_NUMBER.pack(IMPORTING))
     os.environ[_FOLDER] = str(folder)
@@ -58,7 +58,7 @@ def end() -> None:
     os.environ.pop(_FOLDER, None)
 
 
-def told(folder: Path) -> dict[int, set[str]]:
+def read(folder: Path) -> dict[int, set[str]]:
     """Functions by the number of the test that reached them."""
     functions: dict[int, set[str]] = {}
     for line in (folder / "reached").read_text().splitlines():

@@ -75,7 +75,7 @@ class Judge:
     def __init__(self, files: list[SourceFileMutationData], folder: Path) -> None:
         self._files = files
         self._folder = folder
-        self._recorder = reached.begin(folder)
+        self._recorder = reached.start(folder)
         self._failed = False
         self._left_out: list[str] = []
         self._seconds: dict[int, float] = {}
@@ -141,7 +141,7 @@ class Judge:
         self._left_out = [items[index].nodeid for index in failed]
         for test in self._left_out:
             print(f"left out, fails without a mutant: {test}", flush=True)
-        functions = reached.told(self._folder)
+        functions = reached.read(self._folder)
         by_function: Reached = defaultdict(list)
         for index in [*sorted(self._seconds, key=self._seconds.__getitem__), reached.IMPORTING]:
             for function in functions.get(index, ()):
@@ -152,7 +152,7 @@ class Judge:
         seconds: dict[int, float] = {}
         failed = []
         for index in range(len(items)):
-            self._recorder.begin(index)
+            self._recorder.start(index)
             self._failed = False
             started = time.monotonic()
             self._run(items[index : index + 1], items[index + 1 : index + 2])

@@ -24,7 +24,7 @@ class Admin:
 
     def __init__(self, night: "Night") -> None:
         self._night = night
-        self._asking: set[asyncio.Task[object]] = set()
+        self._commanding: set[asyncio.Task[object]] = set()
 
     def prepares(self, fault: Fault) -> None:
         """He was there before the fault."""
@@ -49,25 +49,29 @@ class Admin:
 
     def _holds(self, fault: Fault) -> None:
         fault.nodes = self._free()
-        self._says(Verb.HOLD, fault.nodes[0], "I look at it myself")
-        self._repairs(fault, lambda: self._says(Verb.UNHOLD, fault.nodes[0], "it was the cable"))
+        self._commands(Verb.HOLD, fault.nodes[0], "I look at it myself")
+        self._repairs(
+            fault, lambda: self._commands(Verb.UNHOLD, fault.nodes[0], "it was the cable")
+        )
 
     def looks_at_storm(self) -> None:
         """A rack was out of order, and is not any more."""
-        self._night.after(CALM_S, lambda: self._says(Verb.RESET_BREAKER, "", "the switch was it"))
+        self._night.after(
+            CALM_S, lambda: self._commands(Verb.RESET_BREAKER, "", "the switch was it")
+        )
 
-    def _says(self, verb: Verb, node: str, reason: str) -> None:
+    def _commands(self, verb: Verb, node: str, reason: str) -> None:
         hub = self._night.hub
         if hub is None or hub.remedies is None:  # no hub answers: he asks again
-            self._night.after(30.0, lambda: self._says(verb, node, reason))
+            self._night.after(30.0, lambda: self._commands(verb, node, reason))
             return
         now = self._night.clock.wall()
         command = Command(verb=verb, by=NAME, at=now, node=node, reason=reason)
         task: asyncio.Task[object] = asyncio.create_task(
             hub.remedies.engine.submit_command(command)
         )
-        self._asking.add(task)
-        task.add_done_callback(self._asking.discard)
+        self._commanding.add(task)
+        task.add_done_callback(self._commanding.discard)
 
     def sees_drain(self, fault: Fault) -> None:
         """A node was taken out that he needs at once; he mends it later."""

@@ -109,7 +109,7 @@ class Hub:
             self._evaluator,
             RuleSettings(files=(str(RULES),), interval_s=AGENT_EVERY_S / 2, budget_s=1.0),
             folder,
-            self._heard,
+            self._on_incidents,
             alerts=Alerts(sinks=(SinkSettings(name="phone", type="phone"),)),
             # Every rule of the night acts.
             approval_requests=HubApprovalRequests(
@@ -118,12 +118,12 @@ class Hub:
         )
         self.remedies: RemedyRunner | None = None
 
-    def _heard(self, incidents: Sequence[Incident]) -> None:
+    def _on_incidents(self, incidents: Sequence[Incident]) -> None:
         if self.remedies is not None:
             self.remedies.on_changes(incidents)
 
     async def start(self) -> None:
-        self._machines.tell(self.fleet)
+        self._machines.report(self.fleet)
         await self.rules.start()
         remedies = RemedyRunner(
             self.fleet,

@@ -57,7 +57,7 @@ class Machine:
     boots_at_onset: int = 0
     agent: bool = True
     # Unix seconds at which its agent was heard last.
-    told_at: float = 0.0
+    reported_at: float = 0.0
     # Since when its device is not read any more.
     stuck_at: float | None = None
     events: list[Event] = field(default_factory=list)
@@ -113,9 +113,9 @@ class Machines:
         """A hub has begun: each agent tells what it knows."""
         fleet.set_targets([machine.target for machine in self.all.values()])
         for machine in self.all.values():
-            machine.told_at = 0.0
+            machine.reported_at = 0.0
 
-    def tell(self, fleet: Fleet) -> None:
+    def report(self, fleet: Fleet) -> None:
         """Every agent that can tells how its node is; who was cured by a reboot is well."""
         for name, machine in self.all.items():
             ailment, node = machine.ailment, self.world.nodes[name]
@@ -125,16 +125,16 @@ class Machines:
                 self.cure(name)
             up = node.powered and node.booting_until is None and name not in self.world.silent
             if up and machine.agent:
-                self._tell(fleet, machine)
+                self._report(fleet, machine)
 
-    def _tell(self, fleet: Fleet, machine: Machine) -> None:
+    def _report(self, fleet: Fleet, machine: Machine) -> None:
         now = self.world.clock.wall()
         source = fleet.source(machine.target.key)
         assert source is not None
         self._introduce(source, machine)
-        first = machine.told_at == 0.0
+        first = machine.reported_at == 0.0
         fleet.read(machine.target.key, [_view(machine, now)], now, AGENT_EVERY_S)
-        machine.told_at = now
+        machine.reported_at = now
         if first and machine.events:
             _record(fleet, machine, machine.events, again=True)
 
@@ -165,14 +165,14 @@ def _view(machine: Machine, now: float) -> DeviceView:
         if machine.well is None:
             machine.well = _made(machine.name, {})
         return msgspec.structs.replace(machine.well, sample_time=now)
-    told = _made(machine.name, ailment.values)
+    made = _made(machine.name, ailment.values)
     if ailment.state is DeviceState.OK:
-        return msgspec.structs.replace(told, sample_time=now)
+        return msgspec.structs.replace(made, sample_time=now)
     absence = Absence.LOST if ailment.state is DeviceState.LOST else Absence.TIMEOUT
     return msgspec.structs.replace(
-        told,
+        made,
         state=ailment.state,
-        reading=wholly_absent(told.device.id, absence),
+        reading=wholly_absent(made.device.id, absence),
         sample_time=now if machine.stuck_at is None else machine.stuck_at,
     )
 

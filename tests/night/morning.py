@@ -33,23 +33,27 @@ def look_over(night: "Night", hub: "Hub") -> None:
 def _nodes(night: "Night", hub: "Hub") -> None:
     assert hub.remedies is not None
     remedies = hub.remedies.engine.state.remedies
-    told = {notice.key for _, notice in night.phone.messages}
+    notified = {notice.key for _, notice in night.phone.messages}
     for name in night.world.nodes:
-        remedy, standing = remedies.get(name), night.world.see(name).hold_state
-        if standing is HoldState.OURS and remedy is None:
+        remedy, hold_state = remedies.get(name), night.world.see(name).hold_state
+        if hold_state is HoldState.OURS and remedy is None:
             night.observer.complain(
                 Property.REASON, f"{name} bears our mark, and nothing is known of it"
             )
-        elif standing is HoldState.OURS and remedy is not None and not remedy.cases:
+        elif hold_state is HoldState.OURS and remedy is not None and not remedy.cases:
             waits = remedy.stage in _WAITS_FOR_PEOPLE or bool(remedy.repair.unfit)
             if not waits and not _was_called(night, remedy.incident):
                 night.observer.complain(Property.REASON, f"{name} is out in stage {remedy.stage}")
-        elif standing is HoldState.DOWN and name not in night.world.silent:
+        elif hold_state is HoldState.DOWN and name not in night.world.silent:
             night.observer.complain(Property.REASON, f"{name} is down, though it is back")
-        asks = remedy is not None and remedy.stage in _WAITS_FOR_PEOPLE
-        if remedy is not None and asks and not any(remedy.incident in key for key in told):
+        needs_people = remedy is not None and remedy.stage in _WAITS_FOR_PEOPLE
+        if (
+            remedy is not None
+            and needs_people
+            and not any(remedy.incident in key for key in notified)
+        ):
             night.observer.complain(
-                Property.TOLD, f"{name} waits in stage {remedy.stage}: nobody knows"
+                Property.NOTIFIED, f"{name} waits in stage {remedy.stage}: nobody knows"
             )
     for spare, incident in night.world.spares.items():
         stands_in = any(one.jobs.spare == spare for one in remedies.values())
@@ -69,13 +73,13 @@ def _was_called(night: "Night", incident: str) -> bool:
 def _messages(night: "Night", hub: "Hub") -> None:
     counted = Counter(notice.key for _, notice in night.phone.messages)
     for key, count in counted.items():
-        said = [notice for _, notice in night.phone.messages if notice.key == key]
+        messages = [notice for _, notice in night.phone.messages if notice.key == key]
         fault = _fault_of(night, hub, key)
         if fault is not None:
             fault.incidents.add(key)
         if count > MOST_MESSAGES:
-            kinds = ", ".join(notice.kind for notice in said)
-            what = said[0].where if fault is None else f"{fault.nodes[0]}: {fault.kind}"
+            kinds = ", ".join(notice.kind for notice in messages)
+            what = messages[0].where if fault is None else f"{fault.nodes[0]}: {fault.kind}"
             night.observer.complain(
                 Property.MESSAGES, f"{key} {count} messages ({kinds}) of {what}"
             )

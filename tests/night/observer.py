@@ -40,7 +40,7 @@ class Property(StrEnum):
     CONFIDENCE = "no drain on low confidence without approval"
     FOR_NOTHING = "no drain of a node that is not to be drained"
     WELL = "the hub logs no error and says that it is well"
-    TOLD = "what waits for a person was told"
+    NOTIFIED = "what waits for a person was told"
 
 
 class Observer:
@@ -57,7 +57,7 @@ class Observer:
         self._effects = 0
         self._reserved: set[str] = set()
 
-    def began(self, fault: Fault) -> None:
+    def on_start(self, fault: Fault) -> None:
         self.struck.update(dict.fromkeys(fault.nodes, fault))
 
     def complain(self, what: Property, text: str) -> None:
@@ -73,14 +73,14 @@ class Observer:
         self,
         state: RemedyState,
         changes: Sequence[Change],
-        heard: Sequence[WorldObservation],
+        observations: Sequence[WorldObservation],
         now: float,
         settings: RemedySettings,
     ) -> Outcome:
         """The state machine's own, and after it every invariant."""
-        outcome = step(state, changes, heard, now, settings)
+        outcome = step(state, changes, observations, now, settings)
         watch = self._watch = self._watch or Watch(settings)
-        for one in heard:
+        for one in observations:
             if isinstance(one, Pursued) and watch.flying.get(one.intent.node) == one.intent:
                 del watch.flying[one.intent.node]
         try:
@@ -120,7 +120,7 @@ class Observer:
     def _drained(self, name: str, time: float) -> None:
         night, fault = self._night, self.struck.get(name)
         when = clock(time - START)
-        age_s = time - night.machines.all[name].told_at
+        age_s = time - night.machines.all[name].reported_at
         if age_s > 2 * AGENT_EVERY_S + TOLERANCE_S:
             text = f"{when} {name} is drained on a reading {age_s:.0f} s old"
             self.complain(Property.EVIDENCE, text)
@@ -162,9 +162,14 @@ class Observer:
         for id_, job in self._night.world.jobs.items():
             ended_at = self._night.world.work[id_].ended_at
             late = ended_at is not None and self._night.clock.wall() - ended_at > ROUNDS_S
-            if late and job.state is JobState.FINISHED and job.place and id_ not in self._reserved:
+            if (
+                late
+                and job.state is JobState.FINISHED
+                and job.reserved
+                and id_ not in self._reserved
+            ):
                 self._reserved.add(id_)
-                where = ", ".join(job.place)
+                where = ", ".join(job.reserved)
                 text = (
                     f"{clock(self._night.now)} {where} is reserved for job {id_}, which has ended"
                 )

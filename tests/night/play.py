@@ -61,16 +61,16 @@ class Night:
         self.hub: Hub | None = None
         self.audit: Audit | None = None
         self._later: list[tuple[float, Callable[[], None]]] = []
-        self._told = 0.0
+        self._reported_at = 0.0
 
     @property
     def now(self) -> float:
         """Seconds since the night began."""
         return self.clock.wall() - START
 
-    def at(self, moment: float, happen: Callable[[], None]) -> None:
+    def at(self, time: float, happen: Callable[[], None]) -> None:
         """Let something happen at a moment of the night."""
-        self._later.append((moment, happen))
+        self._later.append((time, happen))
 
     def after(self, seconds: float, happen: Callable[[], None]) -> None:
         """Let something happen so many seconds from now."""
@@ -91,7 +91,7 @@ class Night:
             self.admin.prepares(fault)
             self.at(fault.at, lambda fault=fault: strike(self, fault))  # type: ignore[misc]
         restarts = list(self.scenario.restarts)
-        await self._begin_hub()
+        await self._start_hub()
         while self.now < NIGHT_S:
             await asyncio.sleep(1.0)
             self._second()
@@ -109,13 +109,13 @@ class Night:
         for _, happen in due:
             happen()
         self.world.pass_time()
-        if self.hub is not None and self.now - self._told >= AGENT_EVERY_S:
-            self._told = self.now
-            self.machines.tell(self.hub.fleet)
+        if self.hub is not None and self.now - self._reported_at >= AGENT_EVERY_S:
+            self._reported_at = self.now
+            self.machines.report(self.hub.fleet)
         self.jobs.work()
         self.observer.look()
 
-    async def _begin_hub(self) -> None:
+    async def _start_hub(self) -> None:
         self.hub = Hub(
             self.folder,
             self.clock,
@@ -152,7 +152,7 @@ class Night:
         for _ in range(int(RESTART_S)):
             await asyncio.sleep(1.0)
             self._second()
-        await self._begin_hub()
+        await self._start_hub()
 
     def free_nodes(self) -> list[str]:
         """Nodes with which nothing is wrong; only those without a job, if there are any."""

@@ -129,10 +129,10 @@ def make_scenario(seed: int) -> Scenario:
     rng.shuffle(kinds)
     gaps = [AFTER_STORM_S if kind is Kind.RACK else SPACING_S for kind in kinds]
     room = NIGHT_S - QUIET_S - SETTLE_S - sum(gaps)
-    moments = sorted(rng.uniform(0.0, room) for _ in kinds)
+    times = sorted(rng.uniform(0.0, room) for _ in kinds)
     faults = [
-        Fault(number, kind, QUIET_S + moment + sum(gaps[:number]))
-        for number, (kind, moment) in enumerate(zip(kinds, moments, strict=True))
+        Fault(number, kind, QUIET_S + time + sum(gaps[:number]))
+        for number, (kind, time) in enumerate(zip(kinds, times, strict=True))
     ]
     order = [Restart.HUB_KILLED, Restart.CONTROLLER, Restart.HUB]
     rng.shuffle(order)

@@ -95,9 +95,9 @@ class NightScheduler(FakeScheduler):
             node.down = True
             for job in self.jobs.values():
                 if name in job.nodes:
-                    self._begin_anew(job, now)
+                    self._requeue(job, now)
 
-    def _begin_anew(self, job: Job, now: float) -> None:
+    def _requeue(self, job: Job, now: float) -> None:
         """As Slurm does with the jobs of a node that it sets down."""
         for name in job.nodes:
             if name not in self.silent:
@@ -123,7 +123,7 @@ class NightScheduler(FakeScheduler):
 
     def _start(self, job: Job) -> None:
         free = [name for name in self.nodes if self.is_free(name, job)]
-        free.sort(key=lambda name: name not in job.place)
+        free.sort(key=lambda name: name not in job.reserved)
         width = self.work[job.key.id].width
         free = [name for name in free if self.nodes[name].answering]
         if len(free) < width:

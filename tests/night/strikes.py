@@ -25,19 +25,19 @@ _JOB_DIES = frozenset({Kind.LOST_JOB_DIES, Kind.ECC, Kind.TEST_FAILS})
 
 def strike(night: "Night", fault: Fault) -> None:
     """Let it happen now, somewhere that fits."""
-    nodes = _places(night, fault)
+    nodes = _targets(night, fault)
     if not nodes:  # nothing runs, or nothing is free: a moment later something does
         night.after(30.0, lambda: strike(night, fault))
         return
     fault.at, fault.nodes = night.now, nodes
-    night.observer.began(fault)
+    night.observer.on_start(fault)
     node = nodes[0]
     _hit(night, fault, node)
     if fault.kind in _JOB_DIES:
         night.after(DIES_S, lambda: _die(night, fault))
 
 
-def _places(night: "Night", fault: Fault) -> tuple[str, ...]:
+def _targets(night: "Night", fault: Fault) -> tuple[str, ...]:
     match fault.kind:
         case Kind.DRAINED_BY_ADMIN | Kind.HELD:
             return fault.nodes  # chosen by the admin before

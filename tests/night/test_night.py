@@ -20,7 +20,7 @@ HOLDS = (
     Property.INVARIANTS,
     Property.FOR_NOTHING,
     Property.WELL,
-    Property.TOLD,
+    Property.NOTIFIED,
     Property.MESSAGES,
 )
 

@@ -24,8 +24,8 @@ class Point(StrEnum):
     BEFORE_EFFECT = "before effect"
     AFTER_EFFECT = "after effect"
     EFFECT_COMES_LATER = "effect comes later"
-    BEFORE_TOLD = "before told"
-    AFTER_TOLD = "after told"
+    BEFORE_REPORT = "before told"
+    AFTER_REPORT = "after told"
     BEFORE_OBSERVED = "before observed"
     AFTER_OBSERVED = "after observed"
 
@@ -35,14 +35,14 @@ _AT_BATCH: Mapping[Point, tuple[str, OperationState]] = {
     Point.AFTER_RESERVE: ("after", OperationState.RESERVED),
     Point.BEFORE_START: ("before", OperationState.STARTED),
     Point.AFTER_START: ("after", OperationState.STARTED),
-    Point.BEFORE_TOLD: ("before", OperationState.ANSWERED),
-    Point.AFTER_TOLD: ("after", OperationState.ANSWERED),
+    Point.BEFORE_REPORT: ("before", OperationState.ANSWERED),
+    Point.AFTER_REPORT: ("after", OperationState.ANSWERED),
     Point.BEFORE_OBSERVED: ("before", OperationState.OBSERVED),
     Point.AFTER_OBSERVED: ("after", OperationState.OBSERVED),
 }
 # By then the effect is there.
 HAPPENED = frozenset(
-    {Point.AFTER_EFFECT, Point.BEFORE_TOLD, Point.AFTER_TOLD}
+    {Point.AFTER_EFFECT, Point.BEFORE_REPORT, Point.AFTER_REPORT}
     | {Point.BEFORE_OBSERVED, Point.AFTER_OBSERVED}
 )
 
@@ -142,7 +142,7 @@ def revived(bench: Bench) -> Intent:
 
 
 def _restore(bench: Bench) -> Intent:
-    job = bench.job("n2", exclude="n3,n1", place=("s1",))
+    job = bench.job("n2", exclude="n3,n1", reserved=("s1",))
     return intent(IntentKind.RESTORE_JOB, job=job, original={"exclude": "n3"})
 
 
@@ -161,7 +161,7 @@ def _swap(bench: Bench) -> Intent:
     return intent(IntentKind.SWAP_IN_JOB, job=bench.job("n1", "n2"))
 
 
-def _begins_anew(kind: IntentKind) -> Play:
+def _starts_anew(kind: IntentKind) -> Play:
     def play(bench: Bench) -> Intent:
         _held(bench)
         return intent(kind, boot_id="boot-1")
@@ -180,10 +180,10 @@ PLAYS: Mapping[IntentKind, Play] = {
     IntentKind.RESTORE_JOB: _restore,
     IntentKind.DRAW_SPARE: lambda _: intent(IntentKind.DRAW_SPARE, spare="s1"),
     IntentKind.RETURN_SPARE: _return,
-    IntentKind.RESET_DEVICE: _begins_anew(IntentKind.RESET_DEVICE),
-    IntentKind.REBOOT: _begins_anew(IntentKind.REBOOT),
-    IntentKind.POWER_CYCLE: _begins_anew(IntentKind.POWER_CYCLE),
-    IntentKind.TEST: _begins_anew(IntentKind.TEST),
+    IntentKind.RESET_DEVICE: _starts_anew(IntentKind.RESET_DEVICE),
+    IntentKind.REBOOT: _starts_anew(IntentKind.REBOOT),
+    IntentKind.POWER_CYCLE: _starts_anew(IntentKind.POWER_CYCLE),
+    IntentKind.TEST: _starts_anew(IntentKind.TEST),
     IntentKind.SERVICE: lambda _: intent(IntentKind.SERVICE),
     IntentKind.PROBE: _probe,
     IntentKind.SWAP_IN_JOB: _swap,

@@ -76,7 +76,7 @@ class Job:
     # The user's own wish, or what somebody made of it.
     exclude: str = ""
     # Nodes kept for it.
-    place: tuple[str, ...] = ()
+    reserved: tuple[str, ...] = ()
     requeueable: bool = True
     interactive: bool = False
     may_start: float | None = None
@@ -157,7 +157,7 @@ class FakeScheduler:
                 job.nodes = ()
         elif job.state is JobState.WAITING and job.may_start is not None and now >= job.may_start:
             free = [name for name in self.nodes if self.is_free(name, job)]
-            wanted = job.place or tuple(free)
+            wanted = job.reserved or tuple(free)
             good = [name for name in wanted if name in free]
             if good:
                 job.nodes, job.state = (good[0],), JobState.RUNNING
@@ -169,8 +169,8 @@ class FakeScheduler:
         node = self.nodes[name]
         held = node.mark is not None or node.reason or node.down
         taken = any(name in one.nodes for one in self.jobs.values() if one is not job)
-        kept = any(name in one.place for one in self.jobs.values() if one is not job)
-        spare = name in self.spares and not self.spares[name] and name not in job.place
+        kept = any(name in one.reserved for one in self.jobs.values() if one is not job)
+        spare = name in self.spares and not self.spares[name] and name not in job.reserved
         return not (
             held or taken or kept or spare or not node.powered or name in job.exclude.split(",")
         )
@@ -202,16 +202,16 @@ class FakeScheduler:
         node = self.nodes.get(name)
         if node is None:
             return NodeObservation(name=name, hold_state=HoldState.MISSING)
-        standing = HoldState.OPEN
+        hold_state = HoldState.OPEN
         if node.mark is not None:
-            standing = HoldState.OURS
+            hold_state = HoldState.OURS
         elif node.down:
-            standing = HoldState.DOWN
+            hold_state = HoldState.DOWN
         elif node.reason:
-            standing = HoldState.FOREIGN
+            hold_state = HoldState.FOREIGN
         return NodeObservation(
             name=name,
-            hold_state=standing,
+            hold_state=hold_state,
             answering=node.answering,
             annotation=node.mark,
             reason=node.reason,
@@ -309,9 +309,9 @@ class FakeAction:
     async def reservations(self) -> Sequence[ReservationObservation]:
         await self._answers()
         return [
-            ReservationObservation(name=f"job-{job.key}", node=job.place[0], job=job.key)
+            ReservationObservation(name=f"job-{job.key}", node=job.reserved[0], job=job.key)
             for job in self.world.jobs.values()
-            if job.place
+            if job.reserved
         ]
 
     async def observe(self, intent: Intent) -> Observed:
@@ -332,7 +332,7 @@ class FakeAction:
         job = None if intent.job is None else world.see_job(intent.job)
         known = None if intent.job is None else world.jobs.get(intent.job.id)
         if known is not None:
-            own |= {"exclude": known.exclude, "place": ",".join(known.place)}
+            own |= {"exclude": known.exclude, "place": ",".join(known.reserved)}
         dead = node is not None and (not node.powered or not node.alive)
         return Observed(
             time=world.clock.wall(),
@@ -376,8 +376,8 @@ class FakeAction:
         world.log(step.kind, target, operation.operation)
         _EFFECTS[step.kind](world, what, operation)
 
-    def recover(self, begun: StartedStep, observed: Observed) -> Recovery:
-        return _recovered(begun, observed)
+    def recover(self, started_step: StartedStep, observed: Observed) -> Recovery:
+        return _recovered(started_step, observed)
 
     async def close(self) -> None:
         """Nothing is held."""
@@ -412,8 +412,8 @@ def _exclude(world: FakeScheduler, what: Mapping[str, str], operation: Committed
     _job(world, what).exclude = what["nodes"]  # replaces, does not merge
 
 
-def _keep_place(world: FakeScheduler, what: Mapping[str, str], operation: Committed) -> None:
-    _job(world, what).place = tuple(filter(None, what["nodes"].split(",")))
+def _keep_reservation(world: FakeScheduler, what: Mapping[str, str], operation: Committed) -> None:
+    _job(world, what).reserved = tuple(filter(None, what["nodes"].split(",")))
 
 
 def _requeue(world: FakeScheduler, what: Mapping[str, str], operation: Committed) -> None:
@@ -434,7 +434,7 @@ def _cancel(world: FakeScheduler, what: Mapping[str, str], operation: Committed)
 
 def _restore(world: FakeScheduler, what: Mapping[str, str], operation: Committed) -> None:
     job = _job(world, what)
-    job.exclude, job.place = what["exclude"], ()
+    job.exclude, job.reserved = what["exclude"], ()
 
 
 def _draw(world: FakeScheduler, what: Mapping[str, str], operation: Committed) -> None:
@@ -485,7 +485,7 @@ _EFFECTS: Mapping[str, Callable[[FakeScheduler, Mapping[str, str], Committed], N
     "power_off": _power_off,
     "signal": _signal,
     "exclude": _exclude,
-    "keep_place": _keep_place,
+    "keep_place": _keep_reservation,
     "requeue": _requeue,
     "cancel": _cancel,
     "restore": _restore,
@@ -627,7 +627,7 @@ def _reset_device(intent: Intent, observed: Observed) -> Proposal:
     return _step("reset", intent, precondition={"resets": observed.own["resets"]})
 
 
-def _begin_anew(kind: str) -> Callable[[Intent, Observed], Proposal]:
+def _start_anew(kind: str) -> Callable[[Intent, Observed], Proposal]:
     def propose(intent: Intent, observed: Observed) -> Proposal:
         node = _node(observed)
         if node.rebooting:
@@ -677,8 +677,8 @@ _PROPOSALS: Mapping[IntentKind, Callable[[Intent, Observed], Proposal]] = {
     IntentKind.DRAW_SPARE: _draw_spare,
     IntentKind.RETURN_SPARE: _return_spare,
     IntentKind.RESET_DEVICE: _reset_device,
-    IntentKind.REBOOT: _begin_anew("reboot"),
-    IntentKind.POWER_CYCLE: _begin_anew("power_cycle"),
+    IntentKind.REBOOT: _start_anew("reboot"),
+    IntentKind.POWER_CYCLE: _start_anew("power_cycle"),
     IntentKind.TEST: _test_node,
     IntentKind.SERVICE: _service,
     IntentKind.PROBE: _probe_node,
@@ -687,24 +687,26 @@ _PROPOSALS: Mapping[IntentKind, Callable[[Intent, Observed], Proposal]] = {
 }
 
 
-def _recovered(begun: StartedStep, observed: Observed) -> Recovery:
+def _recovered(started_step: StartedStep, observed: Observed) -> Recovery:
     """By what is seen; where nothing is to be seen, only an answer tells."""
-    step = begun.step
+    step = started_step.step
     if step.kind == "probe":
         # What may have been sent counts as sent.
-        return Recovery.REDO if begun.started is None else Recovery.DONE
+        return Recovery.REDO if started_step.started is None else Recovery.DONE
     happened = _SEEN_TO_HAVE_HAPPENED.get(step.kind)
     if happened is None:
-        answered = begun.report is not None and begun.report.status is ReportStatus.DONE
+        answered = (
+            started_step.report is not None and started_step.report.status is ReportStatus.DONE
+        )
         return Recovery.DONE if answered else Recovery.UNKNOWN
     if happened(step, observed):
         return Recovery.DONE
-    if begun.report is not None and begun.report.status is ReportStatus.RETRY:
+    if started_step.report is not None and started_step.report.status is ReportStatus.RETRY:
         return Recovery.REDO
     if step.kind in NEVER_AGAIN:
         return Recovery.UNKNOWN
-    asked = begun.started or 0.0
-    return Recovery.REDO if observed.time - asked > LATE_S else Recovery.UNKNOWN
+    started_at = started_step.started or 0.0
+    return Recovery.REDO if observed.time - started_at > LATE_S else Recovery.UNKNOWN
 
 
 def _is_ours(step: Step, observed: Observed) -> bool:

@@ -28,7 +28,7 @@ POLICY = Policy(
     passive_s=60.0,
 )
 SETTINGS = RemedySettings(ceiling="resume", budget=Budget(share=0.25, most=10, min_available=0.7))
-HEAR_EVERY_S = 10.0
+REPORT_EVERY_S = 10.0
 NODES = 12
 
 
@@ -80,21 +80,21 @@ class FleetWatch:
         self.bad[name] = self.bench.world.nodes[name].boot_id
         self.engine.submit_changes([self.case(name)])
 
-    def hear(self) -> None:
+    def report(self) -> None:
         """What the hub hears of all nodes."""
         bench = self.bench
         bench.world.pass_time()
         now = bench.clock.wall()
         up = [node for node in bench.world.nodes.values() if node.answering]
         silent = len(bench.world.nodes) - len(up)
-        sight = FleetCoverage(
+        coverage = FleetCoverage(
             time=now,
             monotonic=bench.clock.monotonic(),
             late_s=0.0,
             agents=len(bench.world.nodes),
             silent=silent,
         )
-        heard = [
+        statuses = [
             NodeStatus(
                 node=node.name,
                 time=now,
@@ -108,7 +108,7 @@ class FleetWatch:
             )
             for node in up
         ]
-        self.engine.submit_observations([sight, *heard])
+        self.engine.submit_observations([coverage, *statuses])
         self.engine.submit_changes(
             [self.case(name) for name in self.bad if bench.world.nodes[name].answering]
         )
@@ -118,8 +118,8 @@ class FleetWatch:
         await self.engine.start(self.bench.journal.states())
         until = self.bench.clock.wall() + seconds
         while self.bench.clock.wall() < until:
-            self.hear()
-            await asyncio.sleep(HEAR_EVERY_S)
+            self.report()
+            await asyncio.sleep(REPORT_EVERY_S)
         await self.engine.stop()
 
     def run(self, seconds: float) -> None:

@@ -52,7 +52,7 @@ def test_when_they_give_it_back_it_is_a_node_like_any_other() -> None:
     ground.wait(30)
     assert ground.state.forgotten == {"n03": "i-n03"}
     node = ground.nodes["n03"]
-    node.standing, node.mark, node.set_by, node.healthy = HoldState.OPEN, None, "", True
+    node.hold_state, node.mark, node.set_by, node.healthy = HoldState.OPEN, None, "", True
     ground.wait(60)
     assert ground.stage("n03") is Stage.HEALTHY
     assert ground.state.forgotten == {}
@@ -76,11 +76,11 @@ def test_a_test_that_failed_before_they_had_it_says_nothing_of_the_node_after() 
     ground.wait(120)
     ground.end("n03", PursuitResult.REFUSED)
     node = ground.nodes["n03"]
-    node.standing, node.mark, node.set_by = HoldState.FOREIGN, None, "bo"
+    node.hold_state, node.mark, node.set_by = HoldState.FOREIGN, None, "bo"
     ground.wait(60)
     again = ground.fault("n03", "i-again", policy=policy)
     assert ground.stage("n03") is Stage.OWNED_BY_OTHER
-    node.standing, node.set_by = HoldState.OPEN, ""
+    node.hold_state, node.set_by = HoldState.OPEN, ""
     ground.wait(60)
     assert ground.stage("n03") is Stage.SUSPECT
     ground.clear("n03", again)
@@ -95,7 +95,7 @@ def test_a_release_says_how_our_mark_looked() -> None:
 
 def test_a_release_that_a_person_forces_takes_it_back_however_it_looks() -> None:
     ground = quarantined()
-    ground.say(Verb.FORCE_RELEASE, "n03")
+    ground.send_command(Verb.FORCE_RELEASE, "n03")
     assert "set_by" not in ground.flying["n03"].original
 
 
@@ -126,9 +126,9 @@ def test_what_a_scheduler_writes_on_a_node_that_is_down_is_no_mark_of_ours() -> 
     ground.fault("n03")
     ground.end("n03")
     node = ground.nodes["n03"]
-    node.standing, node.set_by = HoldState.DOWN, "slurm"
+    node.hold_state, node.set_by = HoldState.DOWN, "slurm"
     ground.end("n03")
-    node.standing, node.set_by = HoldState.OURS, "accelwatch"
+    node.hold_state, node.set_by = HoldState.OURS, "accelwatch"
     ground.wait(60)
     assert ground.stage("n03") is Stage.VERIFYING
 
@@ -157,7 +157,7 @@ def test_another_label_or_none_says_nothing() -> None:
 
 def test_a_person_takes_it_out_all_the_same() -> None:
     ground = Ground(settings=msgspec.structs.replace(SETTINGS, no_auto_label="rack"))
-    ground.say(Verb.QUARANTINE, "n03")
+    ground.send_command(Verb.QUARANTINE, "n03")
     assert ground.kinds("n03") == [IntentKind.QUARANTINE]
 
 
@@ -166,12 +166,12 @@ def test_one_who_takes_it_over_during_our_drain_is_reported(ours: bool) -> None:
     ground = Ground()
     ground.fault("n03", policy=ONLY_QUARANTINE)
     node, mark = ground.nodes["n03"], ground.flying["n03"].mark
-    node.standing, node.set_by = HoldState.OURS if ours else HoldState.FOREIGN, "root"
+    node.hold_state, node.set_by = HoldState.OURS if ours else HoldState.FOREIGN, "root"
     node.mark = mark if ours else None
     ground.end("n03", PursuitResult.REFUSED, RefusalKind.FOREIGN, took_effect=True)
     ground.wait(6 * 3600.0, every=600.0)
-    told = [note for note in ground.notes if "root took n03 over" in note.text]
-    assert [note.loudness for note in told] == [Loudness.ALERT]
+    notes = [note for note in ground.notes if "root took n03 over" in note.text]
+    assert [note.loudness for note in notes] == [Loudness.ALERT]
     ground.fault("n03", "i-newer", policy=ONLY_QUARANTINE)
     ground.wait(6 * 3600.0, every=600.0)
     assert ground.stage("n03") is Stage.OWNED_BY_OTHER
@@ -182,7 +182,7 @@ def test_one_who_had_it_before_our_drain_has_taken_nothing_over() -> None:
     ground = Ground()
     ground.fault("n03", policy=ONLY_QUARANTINE)
     node = ground.nodes["n03"]
-    node.standing, node.set_by = HoldState.FOREIGN, "root"
+    node.hold_state, node.set_by = HoldState.FOREIGN, "root"
     ground.end("n03", PursuitResult.REFUSED, RefusalKind.FOREIGN)
     assert ground.stage("n03") is Stage.OWNED_BY_OTHER
     assert not [note for note in ground.notes if "took n03 over" in note.text]

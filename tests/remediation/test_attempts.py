@@ -24,8 +24,8 @@ SAME_LEAF = FailureDomain(node="n3", pools=("train",), domains=("rack=r9", "leaf
 ELSEWHERE = FailureDomain(node="n4", pools=("train",), domains=("rack=r2", "leaf=s2"))
 
 
-def begun(place: FailureDomain, incident: str = "i1", now: float = 0.0) -> AttemptState:
-    state, answer = start(AttemptState(), place, incident, now, Budget())
+def started(domain: FailureDomain, incident: str = "i1", now: float = 0.0) -> AttemptState:
+    state, answer = start(AttemptState(), domain, incident, now, Budget())
     assert answer == PERMIT
     return state
 
@@ -34,23 +34,23 @@ def why(answer: Answer) -> DenialKind | None:
     return answer.why if isinstance(answer, Denial) else None
 
 
-@pytest.mark.parametrize("place", [HERE, SAME_RACK, SAME_LEAF])
-def test_one_remedy_at_a_time_on_a_node_and_beside_it(place: FailureDomain) -> None:
-    state = begun(HERE)
-    refused, answer = start(state, place, "i2", 1.0, Budget())
+@pytest.mark.parametrize("domain", [HERE, SAME_RACK, SAME_LEAF])
+def test_one_remedy_at_a_time_on_a_node_and_beside_it(domain: FailureDomain) -> None:
+    state = started(HERE)
+    refused, answer = start(state, domain, "i2", 1.0, Budget())
     assert refused is state
     assert isinstance(answer, Denial)
     assert (answer.why, "n1" in answer.text) == (DenialKind.REMEDY_RUNNING, True)
-    assert may_start(finish(state, "n1"), place, "i2", 1.0, Budget()) == PERMIT
+    assert may_start(finish(state, "n1"), domain, "i2", 1.0, Budget()) == PERMIT
 
 
 def test_elsewhere_another_may_run() -> None:
-    assert may_start(begun(HERE), ELSEWHERE, "i2", 1.0, Budget()) == PERMIT
+    assert may_start(started(HERE), ELSEWHERE, "i2", 1.0, Budget()) == PERMIT
 
 
 def test_two_at_once_where_the_site_says_so_but_never_two_on_a_node() -> None:
     two = Budget(remedies_at_once=2)
-    state = begun(HERE)
+    state = started(HERE)
     assert may_start(state, SAME_RACK, "i2", 1.0, two) == PERMIT
     assert why(may_start(state, HERE, "i2", 1.0, two)) is DenialKind.REMEDY_RUNNING
 
@@ -59,8 +59,8 @@ def test_of_nodes_without_a_domain_one_of_the_pool_at_a_time() -> None:
     bare = FailureDomain(node="a", pools=("train",))
     beside = FailureDomain(node="b", pools=("train", "other"))
     other = FailureDomain(node="c", pools=("other",))
-    assert why(may_start(begun(bare), beside, "i2", 1.0, Budget())) is DenialKind.REMEDY_RUNNING
-    assert may_start(begun(bare), other, "i2", 1.0, Budget()) == PERMIT
+    assert why(may_start(started(bare), beside, "i2", 1.0, Budget())) is DenialKind.REMEDY_RUNNING
+    assert may_start(started(bare), other, "i2", 1.0, Budget()) == PERMIT
 
 
 def test_a_remedy_that_causes_its_own_fault_is_tried_three_times() -> None:
@@ -97,7 +97,7 @@ def test_five_remedies_of_a_node_in_seven_days() -> None:
 
 
 def test_what_counts_no_more_is_not_kept() -> None:
-    state = finish(begun(HERE), "n1")
+    state = finish(started(HERE), "n1")
     assert tidied(state, 6 * DAY).of_node == {"n1": (0.0,)}
     assert tidied(state, 7 * DAY).of_node == {}
     assert tidied(state, 7 * DAY).tried == {"i1": 1}
@@ -130,5 +130,5 @@ def test_a_job_that_is_not_cancelled_is_when_the_hour_is_over() -> None:
 
 
 def test_the_state_can_be_written_down() -> None:
-    state, _ = release(begun(HERE), 5.0, Budget())
+    state, _ = release(started(HERE), 5.0, Budget())
     assert msgspec.json.decode(msgspec.json.encode(state), type=AttemptState) == state

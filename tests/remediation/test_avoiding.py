@@ -41,13 +41,13 @@ def test_a_node_that_goes_bad_is_added_and_one_that_is_well_again_is_not_avoided
     case = ground.fault(OTHER, policy=MOVES)
     assert (move.bad_nodes, avoided(ground, move)) == ((NODE,), (NODE, OTHER))
     ground.clear(OTHER, case)
-    ground.say(Verb.FORGET, OTHER)
+    ground.send_command(Verb.FORGET, OTHER)
     assert avoided(ground, move) == (NODE,)
 
 
 def test_the_node_that_it_leaves_is_avoided_whatever_is_seen_of_it() -> None:
     ground, move = moving(NODE)
-    ground.say(Verb.FORGET, NODE)
+    ground.send_command(Verb.FORGET, NODE)
     assert avoided(ground, move) == (NODE,)
 
 
@@ -87,9 +87,9 @@ def test_a_second_move_knows_where_the_job_ran_and_what_the_first_has_changed() 
     ground, _ = moving(NODE, OTHER)
     for name in (NODE, OTHER):
         ground.nodes[name].jobs = ()
-    ground.say(Verb.STOP)
+    ground.send_command(Verb.STOP)
     ground.end(NODE, PursuitResult.CANCELLED, original={"exclude": "n09"})
-    ground.say(Verb.START)
+    ground.send_command(Verb.START)
     ground.wait(400, every=10)
     move = ground.flying[NODE]
     assert (move.kind, move.job) == (Kind.MOVE_JOB, JOB)

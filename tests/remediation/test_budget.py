@@ -32,7 +32,7 @@ HOUR = 3600.0
 FAST = Budget(per_hour=1000, spacing_s=0.0)
 
 
-def places(count: int, racks: int = 1000, pool: str = "train") -> list[FailureDomain]:
+def domains(count: int, racks: int = 1000, pool: str = "train") -> list[FailureDomain]:
     pools = (pool,) if pool else ()
     return [
         FailureDomain(node=f"n{at}", pools=pools, domains=(f"rack=r{at % racks}",))
@@ -46,9 +46,9 @@ def taken(
     every: list[FailureDomain],
     budget: Budget = FAST,
 ) -> BudgetState:
-    for place in chosen:
+    for domain in chosen:
         state, answer = reserve(
-            state, place, f"i-{place.node}", count_groups(every, ()), now=0.0, budget=budget
+            state, domain, f"i-{domain.node}", count_groups(every, ()), now=0.0, budget=budget
         )
         assert answer == PERMIT
     return state
@@ -79,7 +79,7 @@ def test_the_small_pool_rule_ends_where_the_pool_is_not_small() -> None:
 
 
 def test_one_bad_node_of_three_is_acted_upon_and_no_second() -> None:
-    three = places(3)
+    three = domains(3)
     state = taken(BudgetState(), three[:1], three)
     _, answer = reserve(state, three[1], "i2", count_groups(three, ()), now=0.0, budget=FAST)
     assert isinstance(answer, Denial)
@@ -88,7 +88,7 @@ def test_one_bad_node_of_three_is_acted_upon_and_no_second() -> None:
 
 
 def test_a_reservation_counts_before_it_is_spent_and_after() -> None:
-    three = places(3)
+    three = domains(3)
     state = taken(BudgetState(), three[:1], three)
     for counted in (state, spend(state, "n0")):
         answer = may_reserve(counted, three[1], count_groups(three, ()), now=0.0, budget=FAST)
@@ -96,7 +96,7 @@ def test_a_reservation_counts_before_it_is_spent_and_after() -> None:
 
 
 def test_the_bound_of_a_rack_counts_beside_that_of_the_pool() -> None:
-    every = places(200, racks=10)
+    every = domains(200, racks=10)
     state = taken(BudgetState(), every[:1], every)
     beside = every[10]
     assert beside.domains == every[0].domains
@@ -121,7 +121,7 @@ def test_every_pool_of_a_node_counts() -> None:
 
 
 def test_nodes_without_a_pool_are_one_pool() -> None:
-    every = places(3, pool="")
+    every = domains(3, pool="")
     assert every[0].all_pools == (NO_POOL,)
     state = taken(BudgetState(), every[:1], every)
     answer = may_reserve(state, every[1], count_groups(every, ()), now=0.0, budget=FAST)
@@ -130,7 +130,7 @@ def test_nodes_without_a_pool_are_one_pool() -> None:
 
 
 def test_whoever_took_nodes_out_they_count_for_what_must_be_left() -> None:
-    every = places(40)
+    every = domains(40)
     free = may_reserve(
         BudgetState(),
         every[0],
@@ -152,15 +152,15 @@ def test_whoever_took_nodes_out_they_count_for_what_must_be_left() -> None:
 
 
 def test_our_own_nodes_count_there_too_and_once() -> None:
-    every = places(40)
+    every = domains(40)
     state = taken(BudgetState(), every[:1], every)
     for out, answer in ((("n0", "n1", "n2"), None), (("n1", "n2", "n3"), DenialKind.AVAILABLE)):
-        asked = may_reserve(state, every[9], count_groups(every, out), now=0.0, budget=FAST)
-        assert why(asked) is answer
+        answered = may_reserve(state, every[9], count_groups(every, out), now=0.0, budget=FAST)
+        assert why(answered) is answer
 
 
 def test_a_node_that_is_out_already_is_not_missed_more() -> None:
-    every = places(40)
+    every = domains(40)
     out = ("n1", "n2", "n3", "n4")
     assert (
         may_reserve(BudgetState(), every[1], count_groups(every, out), now=0.0, budget=FAST)
@@ -178,7 +178,7 @@ def test_a_node_of_which_the_census_knows_nothing_is_a_pool_of_one() -> None:
 
 
 def test_a_node_that_several_incidents_want_out_counts_once_and_until_the_last() -> None:
-    every = places(3)
+    every = domains(3)
     state = taken(BudgetState(), every[:1], every)
     for incident in ("second", "second"):
         state, answer = reserve(
@@ -193,7 +193,7 @@ def test_a_node_that_several_incidents_want_out_counts_once_and_until_the_last()
 
 
 def test_giving_back_what_is_not_there_changes_nothing() -> None:
-    every = places(3)
+    every = domains(3)
     state = taken(BudgetState(), every[:1], every)
     assert give_back(state, "n1", "i-n0") is state
     assert give_back(state, "n0", "another") is state
@@ -205,16 +205,16 @@ def test_only_a_reserved_node_can_be_spent() -> None:
 
 
 def test_three_an_hour_and_one_every_two_minutes() -> None:
-    every = places(400)
+    every = domains(400)
     counted = count_groups(every, ())
     state = BudgetState()
-    begun = []
+    started = []
     for tick in range(0, 7200, 30):
-        place = every[tick // 30]
-        state, answer = reserve(state, place, f"i{tick}", counted, now=tick, budget=Budget())
+        domain = every[tick // 30]
+        state, answer = reserve(state, domain, f"i{tick}", counted, now=tick, budget=Budget())
         if answer == PERMIT:
-            begun.append(tick)
-    assert begun == [0, 120, 240, 3600, 3720, 3840]
+            started.append(tick)
+    assert started == [0, 120, 240, 3600, 3720, 3840]
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ def test_three_an_hour_and_one_every_two_minutes() -> None:
     [(119.0, 120.0, "less than 120 s ago"), (500.0, 3600.0, "3 quarantines of pool train")],
 )
 def test_a_denial_for_the_pace_says_when_to_ask_again(now: float, until: float, text: str) -> None:
-    every = places(400)
+    every = domains(400)
     budget = Budget(per_hour=3 if now > 200 else 9)
     state = BudgetState()
     for at in (0.0, 120.0, 240.0):
@@ -238,7 +238,7 @@ def test_a_denial_for_the_pace_says_when_to_ask_again(now: float, until: float, 
 
 def test_the_pace_is_that_of_a_pool() -> None:
     train, serve = (
-        places(100),
+        domains(100),
         [FailureDomain(node=f"s{at}", pools=("serve",)) for at in range(100)],
     )
     counted = count_groups([*train, *serve], ())
@@ -248,7 +248,7 @@ def test_the_pace_is_that_of_a_pool() -> None:
 
 
 def test_a_spacing_of_more_than_an_hour_is_kept() -> None:
-    every = places(200)
+    every = domains(200)
     counted = count_groups(every, ())
     slow = Budget(spacing_s=3 * HOUR)
     state, _ = reserve(BudgetState(), every[0], "a", counted, now=0.0, budget=slow)
@@ -261,7 +261,7 @@ def test_a_spacing_of_more_than_an_hour_is_kept() -> None:
 
 
 def test_what_was_reserved_and_never_started_gives_its_share_of_the_pace_back() -> None:
-    every = places(200)
+    every = domains(200)
     counted = count_groups(every, ())
     state, _ = reserve(BudgetState(), every[0], "a", counted, now=0.0, budget=Budget())
     freed = give_back(state, "n0", "a")
@@ -272,13 +272,13 @@ def test_what_was_reserved_and_never_started_gives_its_share_of_the_pace_back() 
 
 
 def test_one_of_two_shares_of_the_same_time_is_given_back() -> None:
-    every = places(200)
+    every = domains(200)
     state = taken(BudgetState(), every[:2], every)
     assert give_back(state, "n0", "i-n0").begun == {"train": (0.0,)}
 
 
 def test_a_node_found_with_our_mark_counts_beyond_the_bound() -> None:
-    every = places(3)
+    every = domains(3)
     counted = count_groups(every, ())
     state = adopt(BudgetState(), every[0], "a", 5.0)
     state = adopt(adopt(state, every[1], "b", 5.0), every[1], "b", 9.0)
@@ -291,14 +291,14 @@ def test_a_node_found_with_our_mark_counts_beyond_the_bound() -> None:
 
 
 def test_a_node_found_with_our_mark_gives_back_nobody_else_s_share_of_the_rate() -> None:
-    every = places(200)
+    every = domains(200)
     state = taken(BudgetState(), every[:1], every)
     found = adopt(state, every[1], "b", state.own["n0"].at)
     assert give_back(found, "n1", "b").begun == state.begun == {"train": (0.0,)}
 
 
 def test_what_is_within_the_bound_is_not_exceeded() -> None:
-    every = places(200, racks=10)
+    every = domains(200, racks=10)
     state = taken(BudgetState(), every[:10], every)
     assert exceeded(state, count_groups(every, ()), Budget()) == ()
     shrunk = exceeded(state, count_groups(every[:40], ()), Budget())
@@ -309,7 +309,7 @@ def test_what_is_within_the_bound_is_not_exceeded() -> None:
 
 
 def test_the_state_can_be_written_down() -> None:
-    every = places(3)
+    every = domains(3)
     state = taken(BudgetState(), every[:1], every)
     assert msgspec.json.decode(msgspec.json.encode(state), type=BudgetState) == state
 
@@ -357,13 +357,13 @@ def test_what_we_hold_and_have_reserved_never_exceeds_the_budget(
     state, now = BudgetState(), 0.0
     for what, at, incident, passed in steps:
         now += passed
-        place = every[at]
+        domain = every[at]
         if what == "reserve":
-            state, _ = reserve(state, place, f"i{incident}", counted, now=now, budget=budget)
+            state, _ = reserve(state, domain, f"i{incident}", counted, now=now, budget=budget)
         elif what == "give_back":
-            state = give_back(state, place.node, f"i{incident}")
-        elif place.node in state.own:
-            state = spend(state, place.node)
+            state = give_back(state, domain.node, f"i{incident}")
+        elif domain.node in state.own:
+            state = spend(state, domain.node)
         for group, size in counted.sizes.items():
             assert len(state.quarantined(group)) <= bound(size, budget)
         for times in state.begun.values():
@@ -371,17 +371,17 @@ def test_what_we_hold_and_have_reserved_never_exceeds_the_budget(
 
 
 def test_a_group_has_the_nodes_that_its_failure_domains_name() -> None:
-    places = [
+    several = [
         FailureDomain(node="n1", pools=("train", "debug"), domains=("rack=r1",)),
         FailureDomain(node="n2", domains=("rack=r1", "pool=odd")),
         FailureDomain(node="n3", pools=("train",), domains=("rack=r2",)),
     ]
     state = BudgetState()
-    for place in places:
-        state = adopt(state, place, "i1", 0.0)
-    groups = {group for place in places for group in place.groups}
+    for domain in several:
+        state = adopt(state, domain, "i1", 0.0)
+    groups = {group for domain in several for group in domain.groups}
     for group in groups:
-        expected = {place.node for place in places if group in place.groups}
+        expected = {domain.node for domain in several if group in domain.groups}
         assert state.quarantined(group) == expected
     assert state.quarantined("rack=r9") == state.quarantined("pool=none") == frozenset()
 
@@ -398,20 +398,20 @@ def test_a_group_has_the_nodes_that_its_failure_domains_name() -> None:
 def test_who_is_ours_is_counted_as_if_anew_whatever_was_done(
     done: list[tuple[str, int, str]],
 ) -> None:
-    every, others = places(5, racks=2), places(5, racks=3, pool="other")
+    every, others = domains(5, racks=2), domains(5, racks=3, pool="other")
     state, counted = BudgetState(), count_groups(every, ())
     for what, at, incident in done:
-        place = every[at]
+        domain = every[at]
         if what == "reserve":
-            state, _ = reserve(state, place, incident, counted, now=1.0, budget=FAST)
+            state, _ = reserve(state, domain, incident, counted, now=1.0, budget=FAST)
         elif what == "adopt":
-            state = adopt(state, place, incident, 1.0)
+            state = adopt(state, domain, incident, 1.0)
         elif what == "elsewhere":
             state = adopt(state, others[at], incident, 1.0)
         elif what == "give back":
-            state = give_back(state, place.node, incident)
-        elif place.node in state.own:
-            state = spend(state, place.node)
+            state = give_back(state, domain.node, incident)
+        elif domain.node in state.own:
+            state = spend(state, domain.node)
         anew = BudgetState(own=state.own)
         assert {group: nodes for group, nodes in state.by_group.items() if nodes} == anew.by_group
 
@@ -422,20 +422,20 @@ def test_fewer_than_may_be_are_never_too_many() -> None:
 
 
 def test_a_node_that_is_counted_needs_room_beside_the_others_only() -> None:
-    every = places(20)
+    every = domains(20)
     counted = taken(BudgetState(), every[:1], every)
     assert has_room(counted, every[0], count_groups(every, ()), Budget()) == PERMIT
     assert why(has_room(counted, every[1], count_groups(every, ()), Budget())) is DenialKind.BUDGET
 
 
 def test_a_node_that_was_adopted_beyond_the_bound_has_no_room() -> None:
-    every = places(20)
+    every = domains(20)
     beyond = adopt(taken(BudgetState(), every[:1], every), every[1], "i9", 0.0)
     assert why(has_room(beyond, every[1], count_groups(every, ()), Budget())) is DenialKind.BUDGET
 
 
 def test_room_is_requested_whatever_the_pace() -> None:
-    every = places(60)
+    every = domains(60)
     counted = taken(BudgetState(), every[:1], every)
     slow = Budget(spacing_s=3600.0)
     assert has_room(counted, every[1], count_groups(every, ()), slow) == PERMIT

@@ -66,7 +66,7 @@ def test_it_needs_the_ceiling_drain(ceiling: str, cancels: bool) -> None:
 
 def test_stop_ends_it() -> None:
     ground = out()
-    ground.say(Verb.STOP)
+    ground.send_command(Verb.STOP)
     assert [one.kind for one in ground.cancelled] == [CANCEL]
 
 

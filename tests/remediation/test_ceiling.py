@@ -36,8 +36,8 @@ def bearing(**others: Any) -> Bearing:
     return Bearing(**{**free, **others})
 
 
-def kinds(asked: Bearing, kind: IntentKind = IntentKind.REBOOT) -> list[DenialKind]:
-    return [denial.why for denial in denials(answers(asked, kind))]
+def kinds(limits: Bearing, kind: IntentKind = IntentKind.REBOOT) -> list[DenialKind]:
+    return [denial.why for denial in denials(answers(limits, kind))]
 
 
 def test_settings_rules_and_engine_mean_the_same_ceilings() -> None:
@@ -124,10 +124,10 @@ def test_what_is_in_the_way_is_reported_in_words(change: dict[str, Any], text: s
 
 
 def test_everything_that_is_in_the_way_is_reported() -> None:
-    asked = bearing(
+    limits = bearing(
         mode=Mode.OBSERVE, site=Ceiling.OBSERVE, stopped_by="ada", vetoed_by="bo", trusted=False
     )
-    assert kinds(asked) == [
+    assert kinds(limits) == [
         DenialKind.STOPPED,
         DenialKind.MODE,
         DenialKind.CEILING,
@@ -137,7 +137,7 @@ def test_everything_that_is_in_the_way_is_reported() -> None:
 
 
 def test_what_we_did_is_undone_whatever_anybody_says() -> None:
-    asked = bearing(mode=Mode.OFF, site=Ceiling.OBSERVE, stopped_by="ada", vetoed_by="bo")
+    limits = bearing(mode=Mode.OFF, site=Ceiling.OBSERVE, stopped_by="ada", vetoed_by="bo")
     assert (
         frozenset(
             {
@@ -150,7 +150,7 @@ def test_what_we_did_is_undone_whatever_anybody_says() -> None:
         == UNDOING
     )
     for kind in UNDOING:
-        assert kinds(asked, kind) == []
+        assert kinds(limits, kind) == []
 
 
 @pytest.mark.parametrize("kind", sorted(set(IntentKind) - UNDOING))
@@ -171,9 +171,9 @@ def test_the_lower_of_site_and_profile_counts() -> None:
 
 
 def test_the_site_observes_unless_it_says_otherwise() -> None:
-    asked = bearing(site=Ceiling.OBSERVE)
+    limits = bearing(site=Ceiling.OBSERVE)
     for kind in set(IntentKind) - UNDOING:
-        assert kinds(asked, kind) == [DenialKind.CEILING]
+        assert kinds(limits, kind) == [DenialKind.CEILING]
 
 
 @pytest.mark.parametrize(
@@ -192,8 +192,8 @@ def test_evidence_that_anybody_may_have_sent_counts_where_the_rule_says_so(
 
 
 def test_what_bears_upon_it_can_be_written_down() -> None:
-    asked = bearing(canary=SPARED, profile=Ceiling.DRAIN)
-    assert msgspec.json.decode(msgspec.json.encode(asked), type=Bearing) == asked
+    limits = bearing(canary=SPARED, profile=Ceiling.DRAIN)
+    assert msgspec.json.decode(msgspec.json.encode(limits), type=Bearing) == limits
 
 
 CANARY = Canary(share=0.05, for_s=DAY)

@@ -32,11 +32,11 @@ def goes_on(came_from: Stage | None, hold: NodeQuarantine | None) -> list[Stage]
 
 @pytest.mark.parametrize("came_from", [None, *Stage])
 def test_what_has_failed_goes_on_in_one_stage_wherever_it_failed(came_from: Stage | None) -> None:
-    begins = came_from is Stage.QUARANTINING
+    starts = came_from is Stage.QUARANTINING
     releases = came_from is Stage.RELEASING
     elsewhere = Stage.RELEASING if releases else Stage.QUARANTINED
     assert goes_on(came_from, OUT) == [elsewhere]
-    assert goes_on(came_from, None) == [Stage.SUSPECT if begins else elsewhere]
+    assert goes_on(came_from, None) == [Stage.SUSPECT if starts else elsewhere]
 
 
 def test_a_rules_quarantine_is_taken_back_when_the_ceiling_is_lowered() -> None:

@@ -64,7 +64,7 @@ def test_a_journal_that_may_lose_what_is_written_asks_a_person_until_it_keeps_it
 def test_a_person_takes_a_node_out_whatever_the_journal_may_lose() -> None:
     ground = Ground()
     ground.step(seen=(JournalStatus(loss_risk="the database is replicated asynchronously"),))
-    ground.say(Verb.QUARANTINE, NODE, reason="fan")
+    ground.send_command(Verb.QUARANTINE, NODE, reason="fan")
     assert ground.stage(NODE) is Stage.QUARANTINING
 
 
@@ -82,9 +82,9 @@ def test_approval_is_requested_once_and_covers_all_that_follows() -> None:
         "`act_on: low` lets it act without"
     )
     ground.wait(60.0)
-    asked = [note.text for note in ground.notes if "may n03 be taken out" in note.text]
-    assert len(asked) == 1
-    ground.say(Verb.APPROVE, NODE, digest=remedy(ground).approval.asked)
+    requests = [note.text for note in ground.notes if "may n03 be taken out" in note.text]
+    assert len(requests) == 1
+    ground.send_command(Verb.APPROVE, NODE, digest=remedy(ground).approval.asked)
     ground.end(NODE)
     assert ground.kinds(NODE) == [Kind.QUARANTINE, Kind.MOVE_JOB]
     ground.end(NODE, moved_to=("n10",))
@@ -109,10 +109,10 @@ def test_a_rule_that_observes_asks_nobody_however_sure_it_is() -> None:
 
 def test_a_rule_that_is_sure_acts_beside_a_worse_one_that_is_not() -> None:
     ground = Ground()
-    ground.say(Verb.STOP)
+    ground.send_command(Verb.STOP)
     ground.fault(NODE, "unsure", policy=unsure(), severity=Severity.CRITICAL)
     ground.fault(NODE, "sure", severity=Severity.WARNING)
-    ground.say(Verb.START)
+    ground.send_command(Verb.START)
     assert ground.kinds(NODE) == [Kind.QUARANTINE]
     assert remedy(ground).incident == "sure"
 
@@ -120,7 +120,7 @@ def test_a_rule_that_is_sure_acts_beside_a_worse_one_that_is_not() -> None:
 def test_a_person_takes_out_whatever_a_rule_is_sure_of() -> None:
     ground = Ground()
     ground.fault(NODE, policy=unsure())
-    ground.say(Verb.QUARANTINE, NODE)
+    ground.send_command(Verb.QUARANTINE, NODE)
     ground.step()
     assert ground.kinds(NODE) == [Kind.QUARANTINE]
 

@@ -20,7 +20,7 @@ from remediation.fake_scheduler import IRREVERSIBLE, NEVER_AGAIN
 # What leaves nothing to be seen.
 UNSEEN = frozenset({"signal", "ticket"})
 # By then an answer is on the disk, or that it was seen.
-_PROVES = frozenset({Point.AFTER_TOLD, Point.BEFORE_OBSERVED, Point.AFTER_OBSERVED})
+_PROVES = frozenset({Point.AFTER_REPORT, Point.BEFORE_OBSERVED, Point.AFTER_OBSERVED})
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def bench() -> Iterator[Bench]:
     bench.loop.close()
 
 
-def killed_and_begun_again(
+def killed_and_restarted(
     bench: Bench, kind: IntentKind, point: Point, number: int
 ) -> Pursued | None:
     """What a second engine comes to with the same intent."""
@@ -83,7 +83,7 @@ def test_every_kind_that_has_an_effect_is_played() -> None:
 def test_a_killed_engine_goes_on_without_harm(
     bench: Bench, kind: IntentKind, point: Point, number: int
 ) -> None:
-    end = killed_and_begun_again(bench, kind, point, number)
+    end = killed_and_restarted(bench, kind, point, number)
     effects = Counter((one.kind, one.target) for one in bench.world.effects if one.operation)
     assert all(count == 1 for (step, _), count in effects.items() if step in IRREVERSIBLE)
     operations = bench.operations()
@@ -124,7 +124,7 @@ def test_a_killed_engine_forgets_no_hold(
 def test_what_a_move_replaced_is_known_after_any_kill(bench: Bench, point: Point) -> None:
     for number in range(3):
         fresh = Bench()
-        end = killed_and_begun_again(fresh, IntentKind.MOVE_JOB, point, number)
+        end = killed_and_restarted(fresh, IntentKind.MOVE_JOB, point, number)
         assert end is not None
         assert (end.original, end.moved_to) == ({"exclude": "n3"}, ("s1",))
         fresh.loop.close()

@@ -96,8 +96,8 @@ WAITS: dict[Stage, Callable[[], Ground]] = {
 }
 
 
-def alerts(ground: Ground, begun: int = 0) -> list[str]:
-    return [note.text for note in ground.notes[begun:] if note.loudness is Loudness.ALERT]
+def alerts(ground: Ground, since: int = 0) -> list[str]:
+    return [note.text for note in ground.notes[since:] if note.loudness is Loudness.ALERT]
 
 
 @pytest.mark.parametrize("stage", Stage)
@@ -115,19 +115,19 @@ def test_every_stage_has_a_deadline_or_a_reason_for_none(stage: Stage) -> None:
 def test_no_stage_is_waited_in_without_one_notification_and_exactly_one(stage: Stage) -> None:
     ground = WAITS[stage]()
     assert ground.stage(NODE) is stage
-    begun, began = len(ground.notes), ground.now
-    while not alerts(ground, begun):
+    count, started_at = len(ground.notes), ground.now
+    while not alerts(ground, count):
         ground.wait(30, every=30)
-        assert ground.now - began < 3600, "a person is notified within the hour"
+        assert ground.now - started_at < 3600, "a person is notified within the hour"
     first = ground.now
     ground.wait(DAY_S, every=1200)
     assert ground.stage(NODE) is stage
-    assert len(alerts(ground, begun)) == 1
-    assert f"after {(first - began) / 60:.0f} min" in alerts(ground, begun)[0]
+    assert len(alerts(ground, count)) == 1
+    assert f"after {(first - started_at) / 60:.0f} min" in alerts(ground, count)[0]
 
 
 @pytest.mark.parametrize(
-    ("policy", "end_s", "says"),
+    ("policy", "end_s", "expected"),
     [
         (job_policy(), 600, "job 17 of n03 does not run elsewhere after 10 min"),
         (job_policy(signal="USR1"), 600, "job 17 got no checkpoint signal after 10 min"),
@@ -147,14 +147,14 @@ def test_no_stage_is_waited_in_without_one_notification_and_exactly_one(stage: S
         (ONLY_OUT, 1800, "n03 takes no work, and nothing else is done about it after 30 min"),
     ],
 )
-def test_what_is_late_is_named(policy: Policy, end_s: float, says: str) -> None:
+def test_what_is_late_is_named(policy: Policy, end_s: float, expected: str) -> None:
     runs = policy not in (POLICY, RESETS, ONLY_OUT)
     ground, _ = taken_out(policy, job=runs)
     ground.wait(end_s - 10, every=5)
     assert alerts(ground) == []
     ground.wait(20, every=5)
     (text,) = alerts(ground)
-    assert says in text
+    assert expected in text
 
 
 def test_a_job_that_waits_and_then_the_next_are_two_waits() -> None:
@@ -196,12 +196,12 @@ def test_a_spare_that_is_not_given_is_reported() -> None:
     assert ["the spare n38 is not drawn after" in text for text in alerts(ground)] == [True]
 
 
-@pytest.mark.parametrize(("deadline_s", "told"), [(60.0, 1), (1200.0, 0)])
-def test_the_rule_says_how_long(deadline_s: float, told: int) -> None:
+@pytest.mark.parametrize(("deadline_s", "count"), [(60.0, 1), (1200.0, 0)])
+def test_the_rule_says_how_long(deadline_s: float, count: int) -> None:
     policy = job_policy(deadlines=Deadlines(move_s=deadline_s))
     ground, _ = taken_out(policy, job=True)
     ground.wait(900, every=10)
-    assert len(alerts(ground)) == told
+    assert len(alerts(ground)) == count
 
 
 def test_what_is_given_up_has_more_time_than_it_takes_to_notify_a_person() -> None:
@@ -226,16 +226,18 @@ def test_a_new_stage_is_a_new_wait() -> None:
 @pytest.mark.parametrize("verb", [Verb.STOP, Verb.HOLD])
 def test_what_a_person_has_stopped_is_not_late(verb: Verb) -> None:
     ground, _ = taken_out()
-    ground.say(verb, "" if verb is Verb.STOP else NODE)
+    ground.send_command(verb, "" if verb is Verb.STOP else NODE)
     ground.wait(7200, every=600)
     assert alerts(ground) == []
-    ground.say(Verb.START if verb is Verb.STOP else Verb.UNHOLD, "" if verb is Verb.STOP else NODE)
+    ground.send_command(
+        Verb.START if verb is Verb.STOP else Verb.UNHOLD, "" if verb is Verb.STOP else NODE
+    )
     assert len(alerts(ground)) == 1
 
 
 def test_who_took_a_node_out_by_hand_knows_that_it_is_out() -> None:
     ground = Ground()
-    ground.say(Verb.QUARANTINE, NODE)
+    ground.send_command(Verb.QUARANTINE, NODE)
     ground.end(NODE)
     ground.wait(DAY_S, every=600)
     assert alerts(ground) == []
@@ -260,9 +262,9 @@ def test_a_scheduler_that_is_silent_for_an_hour_is_reported_by_each_node_that_wa
     ground.end(NODE, PursuitResult.REFUSED, RefusalKind.IMPOSSIBLE)
     ground.unavailable = "no answer in 10 s"
     ground.wait(3500, every=10)
-    told = len(alerts(ground))
+    count = len(alerts(ground))
     ground.wait(200, every=10)
-    assert len(alerts(ground)) == told + 1
+    assert len(alerts(ground)) == count + 1
 
 
 def test_a_clock_that_was_set_back_makes_no_wait_longer_than_it_is() -> None:

@@ -46,7 +46,7 @@ def quarantine(ground: Ground) -> NodeQuarantine:
 
 
 def last(ground: Ground) -> Intent:
-    return ground.begun[-1]
+    return ground.started[-1]
 
 
 def faulty(
@@ -69,7 +69,7 @@ def second(ground: Ground, policy: Policy, device: str = "", **fields: object) -
 
 def test_the_intent_names_the_device_by_all_that_is_known_of_it() -> None:
     ground, _ = faulty()
-    (intent,) = [one for one in ground.begun if one.node == NODE and one.kind is Kind.QUARANTINE]
+    (intent,) = [one for one in ground.started if one.node == NODE and one.kind is Kind.QUARANTINE]
     assert intent.devices == (GPU_0,)
     assert (quarantine(ground).level, quarantine(ground).devices) == (
         QuarantineLevel.DEVICE,
@@ -104,7 +104,7 @@ def test_only_jobs_that_use_the_device_are_moved() -> None:
     moving = replace(DEVICE, when=When.NOW, job=JobPolicy.REQUEUE)
     ground, _ = faulty(moving, device_jobs=(OTHER_JOB,))
     ground.wait(10.0)
-    assert [(one.kind, one.job) for one in ground.begun if one.job is not None] == [
+    assert [(one.kind, one.job) for one in ground.started if one.job is not None] == [
         (Kind.MOVE_JOB, OTHER_JOB)
     ]
 
@@ -195,14 +195,14 @@ def test_a_rule_that_may_not_act_widens_nothing(
 
 def test_nothing_is_widened_after_a_stop() -> None:
     ground, _ = faulty(device_jobs=(JOB,))
-    ground.say(Verb.STOP)
+    ground.send_command(Verb.STOP)
     second(ground, WHOLE)
     assert ground.kinds(NODE) == [Kind.QUARANTINE]
 
 
 def test_a_person_takes_the_whole_node_out() -> None:
     ground, _ = faulty(device_jobs=(JOB,))
-    ground.say(Verb.QUARANTINE, NODE)
+    ground.send_command(Verb.QUARANTINE, NODE)
     ground.wait(10.0)
     assert (last(ground).kind, last(ground).devices) == (Kind.QUARANTINE, ())
     ground.end(NODE)
@@ -234,7 +234,7 @@ def test_what_fails_to_be_widened_is_still_ours(
 def test_a_widening_that_is_cancelled_leaves_the_device_out() -> None:
     ground, _ = faulty(device_jobs=(JOB,))
     second(ground, WHOLE)
-    ground.say(Verb.STOP)
+    ground.send_command(Verb.STOP)
     ground.end(NODE, PursuitResult.CANCELLED)
     assert ground.stage(NODE) in (Stage.QUARANTINED, Stage.DRAINING)
     assert quarantine(ground).devices == ("GPU-0",)
@@ -288,7 +288,7 @@ def test_the_device_is_given_back_when_it_is_well() -> None:
     assert last(ground).kind is Kind.RELEASE
     assert last(ground).devices == ()
     ground.end(NODE)
-    assert ground.nodes[NODE].standing is HoldState.OPEN
+    assert ground.nodes[NODE].hold_state is HoldState.OPEN
 
 
 def test_a_rule_without_a_device_takes_nothing_out() -> None:
@@ -325,6 +325,6 @@ def test_a_device_that_is_covered_under_another_name_is_requested_once() -> None
 def test_a_device_whose_widening_is_cancelled_counts_as_in() -> None:
     ground, _ = faulty(device_jobs=(JOB,))
     second(ground, DEVICE, GPU_1.id)
-    ground.say(Verb.STOP)
+    ground.send_command(Verb.STOP)
     ground.end(NODE, PursuitResult.CANCELLED)
     assert quarantine(ground).devices == (GPU_0.id,)

@@ -53,8 +53,8 @@ def test_a_node_is_taken_out_its_job_runs_on_and_it_comes_back(watch: FleetWatch
 
 def test_one_thing_follows_upon_the_other_at_once(watch: FleetWatch) -> None:
     watch.run(FAULT_S + 300.0)
-    begun = watch.bench.clock.wall() - FAULT_S - 300.0
-    times = {one.kind: one.time - begun - FAULT_S for one in watch.bench.world.effects}
+    started_at = watch.bench.clock.wall() - FAULT_S - 300.0
+    times = {one.kind: one.time - started_at - FAULT_S for one in watch.bench.world.effects}
     assert times["drain"] < 0.1
     assert times["requeue"] < 1.0
     assert times["start"] < 4.0

@@ -44,8 +44,8 @@ from remediation.virtual_time import START
 QUARANTINE = intent(IntentKind.QUARANTINE)
 
 
-def seen_by(state: RemedyState, heard: Sequence[WorldObservation]) -> World:
-    polls = (one for one in heard if isinstance(one, Poll))
+def seen_by(state: RemedyState, observations: Sequence[WorldObservation]) -> World:
+    polls = (one for one in observations if isinstance(one, Poll))
     shown = {node.name: one.action for one in polls for node in one.nodes}
     return World(shown_by={**state.world.shown_by, **shown})
 
@@ -63,10 +63,10 @@ class Toy:
         self,
         state: RemedyState,
         changes: Sequence[Change],
-        heard: Sequence[WorldObservation],
+        observations: Sequence[WorldObservation],
         now: float,
     ) -> Outcome:
-        self.seen += [*changes, *heard]
+        self.seen += [*changes, *observations]
         records: list[PureRecord] = []
         pursue: list[Intent] = []
         notes: list[Note] = []
@@ -82,7 +82,7 @@ class Toy:
                     records.append(StopRecord(stop=None))
             if isinstance(change, Command):
                 notes.append(Note(text=str(change.verb), loudness=Loudness.LOG))
-        for one in heard:
+        for one in observations:
             if isinstance(one, Pursued) and one.result is not PursuitResult.UNKNOWN:
                 records.append(RemedyRecord(node=one.intent.node, remedy=None))
         for new in self.wanted:
@@ -97,7 +97,7 @@ class Toy:
         after = state
         for record in records:
             after = replay(after, record)
-        after = msgspec.structs.replace(after, world=seen_by(state, heard))
+        after = msgspec.structs.replace(after, world=seen_by(state, observations))
         cancel = tuple(self.unwanted)
         self.wanted, self.unwanted = [], []
         return Outcome(
@@ -118,10 +118,10 @@ class Site:
         self.stop = folder / "STOP"
         self.may_start: Answer = PERMIT
         self.lease = Lease()
-        self.told: list[Note] = []
+        self.notes: list[Note] = []
         # Why each decision fails, while it does.
         self.mistake: Exception | None = None
-        self._asking: list[asyncio.Future[None]] = []
+        self._commanding: list[asyncio.Future[None]] = []
         self.engine = self.new()
 
     def new(self, actions: Mapping[str, FakeAction] | None = None) -> Engine:
@@ -134,14 +134,14 @@ class Site:
             self.bench.clock,
             self.file,
             may_start=lambda _: self.may_start,
-            notify=self.told.extend,
+            notify=self.notes.extend,
             lease=self.lease,
         )
 
-    def _decide(self, *moment: Any) -> Outcome:
+    def _decide(self, *arguments: Any) -> Outcome:
         if self.mistake is not None:
             raise self.mistake
-        return self.toy(*moment)
+        return self.toy(*arguments)
 
     def run(self, seconds: float, play: Callable[[], object] = lambda: None) -> None:
         """Begin, let time pass, end; `play` is called when it has begun."""
@@ -160,7 +160,7 @@ class Site:
         command = Command(verb=verb, by="anna", at=START, node=node, reason="looked at it")
         return self.bench.loop.run_until_complete(self.engine.submit_command(command, "192.0.2.7"))
 
-    def asked(self, verb: Verb) -> list[Reply]:
+    def send(self, verb: Verb) -> list[Reply]:
         """Have it asked by and by."""
         answers: list[Reply] = []
 
@@ -168,7 +168,7 @@ class Site:
             command = Command(verb=verb, by="anna", at=START, node="n1", reason="looked at it")
             answers.append(await self.engine.submit_command(command, "192.0.2.7"))
 
-        self._asking.append(asyncio.ensure_future(ask()))
+        self._commanding.append(asyncio.ensure_future(ask()))
         return answers
 
 
@@ -490,7 +490,7 @@ def test_the_stop_file_counts_at_once_and_after_a_restart(site: Site) -> None:
 
 def test_a_stop_file_that_goes_takes_no_persons_stop_with_it(site: Site) -> None:
     answers: list[list[Reply]] = []
-    site.run(5.0, lambda: answers.append(site.asked(Verb.STOP)))
+    site.run(5.0, lambda: answers.append(site.send(Verb.STOP)))
     site.stop.touch()
     site.engine = site.new()
     site.run(5.0)
@@ -530,15 +530,15 @@ def test_a_persons_word_is_written_with_name_and_address(
 ) -> None:
     actors: list[tuple[str, str]] = []
     site.bench.journal.after = lambda batch: actors.append((batch.actor, batch.address))
-    site.run(3.0, lambda: site.asked(Verb.STOP))
+    site.run(3.0, lambda: site.send(Verb.STOP))
     assert ("anna", "192.0.2.7") in actors
-    assert [one.text for one in site.told] == ["stop"]
+    assert [one.text for one in site.notes] == ["stop"]
 
 
 def test_a_persons_word_that_cannot_be_written_counts_for_nothing(site: Site) -> None:
     answers: list[list[Reply]] = []
     site.bench.journal.broken = "disk full"
-    site.run(5.0, lambda: answers.append(site.asked(Verb.STOP)))
+    site.run(5.0, lambda: answers.append(site.send(Verb.STOP)))
     assert answers == [[Reply(problem="it is not written down: disk full")]]
     assert site.engine.state.stop is None
 
@@ -548,7 +548,7 @@ def test_a_persons_stop_counts_even_if_the_disk_does_not_take_it(site: Site) -> 
     site.bench.journal.broken = "disk full"
     site.bench.at(5.0, lambda: setattr(site.toy, "wanted", [QUARANTINE]))
     site.bench.at(5.0, lambda: setattr(site.bench.journal, "broken", ""))
-    site.run(30.0, lambda: answers.append(site.asked(Verb.STOP)))
+    site.run(30.0, lambda: answers.append(site.send(Verb.STOP)))
     assert answers == [[Reply(problem="it is not written down: disk full")]]
     assert site.bench.action.performed == []
     assert site.engine.state.remedies["n1"].pursuing == QUARANTINE
@@ -558,7 +558,7 @@ def test_an_approval_is_answered_at_once_when_the_journal_cannot_be_written(site
     """It is no fault of the scheduler."""
     answers: list[list[Reply]] = []
     site.bench.journal.broken = "disk full"
-    site.bench.at(5.0, lambda: answers.append(site.asked(Verb.APPROVE)))
+    site.bench.at(5.0, lambda: answers.append(site.send(Verb.APPROVE)))
     site.run(7.0)
     text = "nothing new is done while the journal cannot be written: disk full"
     assert answers == [[Reply(problem=text)]]
@@ -569,8 +569,8 @@ def test_a_stop_that_was_not_written_ends_with_a_start(site: Site) -> None:
     site.bench.journal.broken = "disk full"
     site.bench.at(5.0, lambda: setattr(site.toy, "wanted", [QUARANTINE]))
     site.bench.at(5.0, lambda: setattr(site.bench.journal, "broken", ""))
-    site.bench.at(20.0, lambda: answers.append(site.asked(Verb.START)))
-    site.run(30.0, lambda: answers.append(site.asked(Verb.STOP)))
+    site.bench.at(20.0, lambda: answers.append(site.send(Verb.START)))
+    site.run(30.0, lambda: answers.append(site.send(Verb.STOP)))
     assert [one.time >= START + 20.0 for one in site.bench.world.effects] == [True]
 
 
@@ -578,8 +578,8 @@ def test_an_engine_that_ends_answers_whoever_waits(site: Site) -> None:
     answers: list[list[Reply]] = []
 
     site.bench.at(2.0, lambda: setattr(site.bench.journal, "hangs_s", lambda _: 3600.0))
-    site.bench.at(3.0, lambda: answers.append(site.asked(Verb.STOP)))
-    site.bench.at(4.0, lambda: answers.append(site.asked(Verb.STOP)))
+    site.bench.at(3.0, lambda: answers.append(site.send(Verb.STOP)))
+    site.bench.at(4.0, lambda: answers.append(site.send(Verb.STOP)))
     site.run(5.0)
     site.bench.loop.run_until_complete(asyncio.sleep(0))
     assert answers == [[Reply(problem="the engine ends; ask again")]] * 2
@@ -594,7 +594,7 @@ def test_only_a_person_takes_upon_himself_what_nobody_knows(site: Site) -> None:
     assert [one.result for one in pursued(site)] == [PursuitResult.UNKNOWN]
     assert len(site.bench.action.performed) == 1
     site.engine = site.new()
-    site.run(60.0, lambda: site.asked(Verb.RETRY))
+    site.run(60.0, lambda: site.send(Verb.RETRY))
     assert [one.state for one in site.bench.operations()] == [
         OperationState.FAILED,
         OperationState.OBSERVED,
@@ -616,7 +616,7 @@ def unknown(site: Site) -> None:
 def test_what_nobody_knows_is_settled_by_no_other_word(site: Site, verb: Verb) -> None:
     unknown(site)
     answers: list[list[Reply]] = []
-    site.run(60.0, lambda: answers.append(site.asked(verb)))
+    site.run(60.0, lambda: answers.append(site.send(verb)))
     assert [one.problem for one in answers[0]] == [""]
     assert [one.state for one in site.bench.operations()] == [OperationState.UNKNOWN]
 
@@ -625,7 +625,7 @@ def test_a_word_that_could_not_be_decided_settles_nothing(site: Site) -> None:
     unknown(site)
     answers: list[list[Reply]] = []
     site.bench.at(5.0, lambda: setattr(site, "mistake", KeyError("n1")))
-    site.bench.at(6.0, lambda: answers.append(site.asked(Verb.RETRY)))
+    site.bench.at(6.0, lambda: answers.append(site.send(Verb.RETRY)))
     site.run(60.0)
     assert ["could not be decided" in one.problem for one in answers[0]] == [True]
     assert [one.state for one in site.bench.operations()] == [OperationState.UNKNOWN]

@@ -16,7 +16,7 @@ NO_PROGRAM = "RebootProgram is not defined in slurm.conf"
 TESTED = msgspec.structs.replace(POLICY, ladder=(), passive_s=10.0, tests=("quick",))
 
 
-def told(ground: Ground) -> list[str]:
+def notified(ground: Ground) -> list[str]:
     return [note.text for note in ground.notes if note.loudness is Loudness.NOTIFY]
 
 
@@ -30,7 +30,7 @@ def test_a_reboot_that_is_refused_is_reported_with_the_reason_and_stays_in_the_p
     ground.end("n03")
     assert ground.flying["n03"].kind is Kind.REBOOT
     ground.end("n03", PursuitResult.REFUSED, RefusalKind.NOT_ALLOWED)
-    assert "reboot of n03 was refused: as the test says" in told(ground)
+    assert "reboot of n03 was refused: as the test says" in notified(ground)
     assert "reboot of n03 was refused: as the test says" in plan(ground, "n03")
     ground.wait(600)
     assert ground.stage("n03") is Stage.SERVICE
@@ -41,7 +41,7 @@ def test_a_reboot_that_has_failed_is_reported_too() -> None:
     ground.fault("n03")
     ground.end("n03")
     ground.end("n03", PursuitResult.FAILED)
-    assert "reboot of n03 has failed: as the test says" in told(ground)
+    assert "reboot of n03 has failed: as the test says" in notified(ground)
     assert "reboot of n03 has failed: as the test says" in plan(ground, "n03")
 
 
@@ -56,7 +56,7 @@ def test_what_no_scheduler_can_do_is_not_started_and_is_reported_once() -> None:
     ground.wait(600)
     assert ground.stage("n03") is Stage.SERVICE
     assert Kind.REBOOT not in ground.kinds("n03")
-    assert told(ground).count(f"reboot of n03 is left out: {NO_PROGRAM}") == 1
+    assert notified(ground).count(f"reboot of n03 is left out: {NO_PROGRAM}") == 1
     assert plan(ground, "n03").count(NO_PROGRAM) == 1
     assert ground.state.scores.levels == {}, "what was not done counts against nobody"
 
@@ -109,5 +109,5 @@ def test_a_test_that_has_failed_is_not_one_that_could_not_be_run(
 ) -> None:
     ground = verified()
     ground.end("n03", PursuitResult.REFUSED, refusal)
-    assert text in told(ground)
+    assert text in notified(ground)
     assert text.removeprefix("failed ") in plan(ground, "n03")

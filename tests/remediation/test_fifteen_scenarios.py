@@ -14,7 +14,7 @@ from accelwatch.remediation.policy.state.changes import CaseChanged, Started, Ve
 from accelwatch.remediation.policy.state.pursued import PursuitResult
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.settings import Budget, SpareSettings
-from support.remediation.small_fleet import BEGIN, JOB, POLICY, SETTINGS, Ground, job_policy
+from support.remediation.small_fleet import JOB, POLICY, SETTINGS, START, Ground, job_policy
 
 QUARANTINE, REBOOT, RELEASE = IntentKind.QUARANTINE, IntentKind.REBOOT, IntentKind.RELEASE
 FAST = msgspec.structs.replace(
@@ -54,21 +54,21 @@ def test_a_fault_is_quarantined_rebooted_verified_and_released() -> None:
 
 def test_a_node_that_an_admin_drained_first_is_never_touched() -> None:
     ground = Ground()
-    ground.nodes["n03"].standing = HoldState.FOREIGN
+    ground.nodes["n03"].hold_state = HoldState.FOREIGN
     case = ground.fault("n03")
     ground.wait(4000)
     assert ground.stage("n03") is Stage.OWNED_BY_OTHER
     assert ground.kinds("n03") == []
-    ground.nodes["n03"].standing = HoldState.OPEN
+    ground.nodes["n03"].hold_state = HoldState.OPEN
     ground.wait(30)
     assert ground.stage("n03") is Stage.QUARANTINING
     assert ground.remedy("n03") is not None
-    assert case.incident == ground.begun[-1].mark.incident
+    assert case.incident == ground.started[-1].mark.incident
 
 
 def test_a_node_that_an_admin_resumed_is_left_alone() -> None:
     ground = quarantined(policy=msgspec.structs.replace(POLICY, ladder=()))
-    ground.nodes["n03"].standing, ground.nodes["n03"].mark = HoldState.OPEN, None
+    ground.nodes["n03"].hold_state, ground.nodes["n03"].mark = HoldState.OPEN, None
     ground.wait(30)
     assert ground.stage("n03") is Stage.OVERRIDDEN
     ground.wait(6 * 3600.0, every=600.0)
@@ -78,7 +78,7 @@ def test_a_node_that_an_admin_resumed_is_left_alone() -> None:
 
 def test_newer_evidence_counts_after_an_override_when_its_time_is_over() -> None:
     ground = quarantined(policy=msgspec.structs.replace(POLICY, ladder=()))
-    ground.nodes["n03"].standing, ground.nodes["n03"].mark = HoldState.OPEN, None
+    ground.nodes["n03"].hold_state, ground.nodes["n03"].mark = HoldState.OPEN, None
     ground.wait(60)
     ground.fault("n03", "i-newer")
     ground.wait(3 * 3600.0, every=600.0)
@@ -92,7 +92,7 @@ def test_a_node_that_an_admin_takes_over_is_theirs() -> None:
     case = ground.fault("n03")
     ground.end("n03")
     assert ground.stage("n03") is Stage.REMEDIATING
-    ground.nodes["n03"].standing, ground.nodes["n03"].set_by = HoldState.FOREIGN, "root"
+    ground.nodes["n03"].hold_state, ground.nodes["n03"].set_by = HoldState.FOREIGN, "root"
     ground.wait(30)
     assert ground.stage("n03") is Stage.OWNED_BY_OTHER
     assert [intent.kind for intent in ground.cancelled] == [REBOOT]
@@ -146,10 +146,10 @@ def test_after_the_breaker_old_events_are_left_and_the_rest_goes_at_the_budgets_
         ground.fault(f"n{at:02d}")
     ground.clear("n39", storm)
     ground.wait(1000)
-    assert [intent.kind for intent in ground.begun] == []
-    ground.say(Verb.RESET_BREAKER)
+    assert [intent.kind for intent in ground.started] == []
+    ground.send_command(Verb.RESET_BREAKER)
     ground.wait(3500)
-    out = [intent.node for intent in ground.begun if intent.kind is QUARANTINE]
+    out = [intent.node for intent in ground.started if intent.kind is QUARANTINE]
     assert len(out) == SETTINGS.budget.per_hour
     assert "n01" not in out
     assert why(ground, "n01") is DenialKind.OLD_EVIDENCE
@@ -158,9 +158,9 @@ def test_after_the_breaker_old_events_are_left_and_the_rest_goes_at_the_budgets_
 def test_alternating_messages_move_no_clock() -> None:
     ground = Ground()
     case = ground.fault("n03", policy=msgspec.structs.replace(POLICY, mode="approve"))
-    asked = ground.remedy("n03")
-    assert asked is not None
-    assert asked.stage is Stage.AWAITING_APPROVAL
+    waiting = ground.remedy("n03")
+    assert waiting is not None
+    assert waiting.stage is Stage.AWAITING_APPROVAL
     for at in range(20):
         ground.now += 60
         title = ("it is lost", "it has fallen off the bus")[at % 2]
@@ -168,9 +168,9 @@ def test_alternating_messages_move_no_clock() -> None:
     after = ground.remedy("n03")
     assert after is not None
     assert (after.clocks.since, after.clocks.due, after.approval.asked) == (
-        asked.clocks.since,
-        asked.clocks.due,
-        asked.approval.asked,
+        waiting.clocks.since,
+        waiting.clocks.due,
+        waiting.approval.asked,
     )
     ground.wait(1000)
     assert ground.stage("n03") is Stage.SUSPECT
@@ -200,7 +200,7 @@ def test_one_bad_node_of_three_is_taken_out_and_three_of_three_are_not() -> None
     ]
     together.step(*changes)
     together.wait(3600, every=300)
-    assert together.begun == []
+    assert together.started == []
 
 
 def test_a_remedy_that_fires_its_own_event_again_ends() -> None:
@@ -259,7 +259,7 @@ def test_a_silent_fleet_freezes_what_is_new() -> None:
     ground.fault("n03")
     assert why(ground, "n03") is DenialKind.DATA
     ground.wait(600)
-    assert ground.begun == []
+    assert ground.started == []
 
 
 def test_a_clock_that_jumps_releases_nobody() -> None:
@@ -279,19 +279,19 @@ def test_what_was_on_its_way_is_looked_after_again_and_not_started_twice() -> No
     ground.fault("n03")
     ground.end("n03")
     reboot = ground.flying["n03"]
-    before = ground.begun.copy()
+    before = ground.started.copy()
     outcome = ground.step(Started(token=2, at=ground.now), look=False)
     assert outcome.pursue == (reboot,)
     ground.wait(300)
-    assert [intent.kind for intent in ground.begun] == [*(one.kind for one in before), REBOOT]
+    assert [intent.kind for intent in ground.started] == [*(one.kind for one in before), REBOOT]
     assert ground.state.attempts.of_node["n03"] == (reboot.asked,)
 
 
 @pytest.mark.parametrize(
-    ("where", "told"), [(("n03",), "n03"), (("n04", "n03"), "n04, n03"), ((), "unknown nodes")]
+    ("where", "expected"), [(("n03",), "n03"), (("n04", "n03"), "n04, n03"), ((), "unknown nodes")]
 )
 def test_a_job_that_runs_on_the_bad_node_after_its_move_is_reported(
-    where: tuple[str, ...], told: str
+    where: tuple[str, ...], expected: str
 ) -> None:
     ground = Ground()
     ground.nodes["n03"].jobs = (JOB,)
@@ -300,7 +300,7 @@ def test_a_job_that_runs_on_the_bad_node_after_its_move_is_reported(
     assert ground.kinds("n03")[-1] is IntentKind.MOVE_JOB
     ground.end("n03", moved_to=where)
     alerts = [note.text for note in ground.notes if note.loudness is Loudness.ALERT]
-    assert any(f"moved and runs on {told}" in text for text in alerts)
+    assert any(f"moved and runs on {expected}" in text for text in alerts)
     assert ground.kinds("n03").count(IntentKind.MOVE_JOB) == 1
 
 
@@ -313,7 +313,7 @@ def test_a_node_whose_rule_is_gone_is_released_by_a_person() -> None:
     ground.step(CaseChanged(node="n03", case=gone))
     ground.wait(3600, every=300)
     assert ground.stage("n03") is Stage.QUARANTINED
-    ground.say(Verb.RELEASE, "n03")
+    ground.send_command(Verb.RELEASE, "n03")
     ground.wait(60)
     ground.end("n03")
     assert ground.kinds("n03") == [QUARANTINE, RELEASE]
@@ -333,10 +333,10 @@ def test_thirty_nodes_in_a_minute_are_not_taken_out() -> None:
                 for one, case in cases.items()
             ]
             ground.step(*joined)
-            out = ground.begun.copy()
+            out = ground.started.copy()
     ground.wait(3600, every=120)
     assert len(out) <= 1
-    assert ground.begun == out
+    assert ground.started == out
 
 
 def test_evidence_that_may_be_forged_takes_nothing_out() -> None:
@@ -344,7 +344,7 @@ def test_evidence_that_may_be_forged_takes_nothing_out() -> None:
     ground.fault("n03", trusted=False)
     ground.wait(600)
     assert why(ground, "n03") is DenialKind.TRUST
-    assert ground.begun == []
+    assert ground.started == []
     anything = msgspec.structs.replace(POLICY, trust=Trust.ANY)
     ground.fault("n04", trusted=False, policy=anything)
     assert ground.kinds("n04") == [QUARANTINE]
@@ -383,7 +383,7 @@ def test_what_was_not_observed_is_not_done(ending: PursuitResult) -> None:
     ground.wait(7200, every=600)
     if ending is PursuitResult.UNKNOWN:
         assert ground.kinds("n03") == [QUARANTINE]
-        ground.say(Verb.RETRY, "n03")
+        ground.send_command(Verb.RETRY, "n03")
         assert ground.kinds("n03") == [QUARANTINE, QUARANTINE]
 
 
@@ -406,8 +406,8 @@ def test_a_job_of_a_node_that_does_not_answer_is_fenced_before_it_is_moved() -> 
     lax.fault("n03", policy=job_policy(fence=Fence.JOB))
     lax.wait(30)
     lax.end("n03")
-    assert lax.begun[-1].kind is IntentKind.MOVE_JOB
-    assert lax.begun[-1].fenced_by_job
+    assert lax.started[-1].kind is IntentKind.MOVE_JOB
+    assert lax.started[-1].fenced_by_job
 
 
 def hangs_while_its_job_leaves() -> Ground:
@@ -430,7 +430,7 @@ def test_a_job_that_waits_in_the_queue_for_a_fence_is_not_forgotten() -> None:
     assert ground.kinds("n03")[2:] == [IntentKind.FENCE]
     ground.end("n03")
     assert ground.kinds("n03")[3:] == [IntentKind.MOVE_JOB]
-    assert ground.begun[-1].job == JOB
+    assert ground.started[-1].job == JOB
     ground.end("n03", moved_to=("n04",))
     assert ground.stage("n03") is Stage.REMEDIATING
 
@@ -444,8 +444,8 @@ def test_a_job_that_waits_for_a_fence_is_let_go_when_its_node_is_well_again() ->
     ground.wait(300)
     ground.end("n03")
     assert ground.kinds("n03")[2:] == [IntentKind.RESTORE_JOB, RELEASE]
-    assert ground.begun[-2].job == JOB
-    assert ground.begun[-2].mark == ground.begun[0].mark
+    assert ground.started[-2].job == JOB
+    assert ground.started[-2].mark == ground.started[0].mark
 
 
 def test_nothing_is_done_before_the_engine_has_looked_around() -> None:
@@ -454,10 +454,10 @@ def test_nothing_is_done_before_the_engine_has_looked_around() -> None:
     ground.fault("n03")
     assert why(ground, "n03") is DenialKind.STARTING
     ground.wait(100)
-    assert ground.begun == []
+    assert ground.started == []
     ground.wait(60)
     assert ground.kinds("n03") == [QUARANTINE]
-    assert ground.now > BEGIN
+    assert ground.now > START
 
 
 def test_a_spare_is_drawn_before_the_job_moves_and_goes_back_when_the_node_works() -> None:
@@ -470,7 +470,7 @@ def test_a_spare_is_drawn_before_the_job_moves_and_goes_back_when_the_node_works
     ground.end("n03", moved_to=("n30",))
     kinds = [QUARANTINE, IntentKind.DRAW_SPARE, IntentKind.MOVE_JOB]
     assert ground.kinds("n03") == kinds
-    assert [intent.spare for intent in ground.begun] == ["", "n30", "n30"]
+    assert [intent.spare for intent in ground.started] == ["", "n30", "n30"]
     ground.clear("n03", case)
     ground.wait(90)
     ground.end("n03")
@@ -483,7 +483,7 @@ def test_a_job_moves_without_a_spare_where_there_is_none_and_a_person_is_notifie
     ground.nodes["n03"].jobs = (JOB,)
     ground.fault("n03", policy=job_policy(draw_spare=True))
     ground.end("n03")
-    assert ground.begun[-1].kind is IntentKind.MOVE_JOB
+    assert ground.started[-1].kind is IntentKind.MOVE_JOB
     alerts = [note.text for note in ground.notes if note.loudness is Loudness.ALERT]
     assert any("no spare" in text for text in alerts)
 
@@ -497,7 +497,7 @@ def test_a_job_is_not_restarted_more_often_than_may_be() -> None:
         ground.end(name)
         if name in ground.flying:
             ground.end(name, moved_to=("n39",))
-    moves = [intent for intent in ground.begun if intent.kind is IntentKind.MOVE_JOB]
+    moves = [intent for intent in ground.started if intent.kind is IntentKind.MOVE_JOB]
     assert len(moves) == SETTINGS.resume.most
     assert why(ground, "n25") is DenialKind.RETRY
 
@@ -509,7 +509,7 @@ def test_enough_remedies_of_one_incident_end_in_a_repair() -> None:
     ground.end("n03")
     for _ in range(8):
         if ground.stage("n03") is Stage.REMEDIATING:
-            ground.say(Verb.RESET_BREAKER)
+            ground.send_command(Verb.RESET_BREAKER)
             ground.end("n03", PursuitResult.REFUSED, RefusalKind.IMPOSSIBLE)
     assert ground.stage("n03") is Stage.SERVICE
 
@@ -520,9 +520,9 @@ def test_a_breaker_that_is_half_open_tries_one_and_closes_when_that_goes_well() 
     ground.clear("n39", storm)
     cases = {name: ground.fault(name) for name in ("n01", "n12")}
     ground.wait(1500)
-    assert ground.begun == []
+    assert ground.started == []
     ground.wait(600)
-    (first,) = ground.begun
+    (first,) = ground.started
     other = next(name for name in cases if name != first.node)
     assert why(ground, other) is DenialKind.BREAKER
     ground.end(first.node)

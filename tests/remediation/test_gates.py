@@ -42,9 +42,9 @@ def in_the_way(ground: Ground, first: Kind = Kind.QUARANTINE) -> list[tuple[Deni
 
 def test_nothing_in_the_way() -> None:
     ground = Ground()
-    ground.say(Verb.STOP)
+    ground.send_command(Verb.STOP)
     ground.fault(NODE)
-    ground.say(Verb.START)
+    ground.send_command(Verb.START)
     assert ground.kinds(NODE) == [Kind.QUARANTINE]
 
 
@@ -80,16 +80,16 @@ def test_what_is_so_of_the_incident(case: dict[str, Any], why: DenialKind, text:
     assert in_the_way(ground)[:1] == [(why, text)]
 
 
-@pytest.mark.parametrize(("boots", "begun"), [(0, [Kind.QUARANTINE]), (1, [])])
-def test_an_event_counts_in_its_own_boot(boots: int, begun: list[Kind]) -> None:
+@pytest.mark.parametrize(("boots", "started"), [(0, [Kind.QUARANTINE]), (1, [])])
+def test_an_event_counts_in_its_own_boot(boots: int, started: list[Kind]) -> None:
     ground = Ground()
-    ground.say(Verb.STOP)
+    ground.send_command(Verb.STOP)
     ground.fault(NODE, standing=False)
     ground.nodes[NODE].boot += boots
     ground.step()
-    ground.say(Verb.START)
-    assert ground.kinds(NODE) == begun
-    if not begun:
+    ground.send_command(Verb.START)
+    assert ground.kinds(NODE) == started
+    if not started:
         assert in_the_way(ground) == [(DenialKind.OLD_EVIDENCE, LONG_AGO)]
 
 
@@ -123,10 +123,10 @@ def test_only_a_remedy_needs_evidence_that_is_fresh() -> None:
 
 
 @pytest.mark.parametrize(
-    "told", [None, {"standing": False}, {"blind": True}], ids=["nothing", "long ago", "blind"]
+    "measured", [None, {"standing": False}, {"blind": True}], ids=["nothing", "long ago", "blind"]
 )
 def test_a_node_that_has_failed_a_test_is_mended_whatever_else_is_reported(
-    told: dict[str, Any] | None,
+    measured: dict[str, Any] | None,
 ) -> None:
     ground = Ground()
     case = ground.fault(NODE, policy=msgspec.structs.replace(POLICY, tests=("gpu-quick",)))
@@ -134,8 +134,8 @@ def test_a_node_that_has_failed_a_test_is_mended_whatever_else_is_reported(
     ground.end(NODE)
     ground.clear(NODE, case)
     ground.wait(120)
-    if told is not None:
-        ground.fault(NODE, "i-other", evidence_at=0.0, **told)
+    if measured is not None:
+        ground.fault(NODE, "i-other", evidence_at=0.0, **measured)
     ground.end(NODE, PursuitResult.REFUSED)
     assert ground.kinds(NODE) == [Kind.QUARANTINE, Kind.REBOOT, Kind.TEST, Kind.REBOOT]
 
@@ -160,7 +160,7 @@ def test_an_open_breaker_keeps_rules_from_starting_and_no_person() -> None:
     ground.state = msgspec.structs.replace(ground.state, breaker=opened)
     ground.fault(NODE)
     assert [why for why, _ in in_the_way(ground)] == [DenialKind.BREAKER]
-    ground.say(Verb.QUARANTINE, "n20")
+    ground.send_command(Verb.QUARANTINE, "n20")
     assert (ground.kinds(NODE), ground.kinds("n20")) == ([], [Kind.QUARANTINE])
 
 
@@ -192,11 +192,11 @@ def test_a_rule_may_trust_any_evidence() -> None:
 
 
 def foreign(ground: Ground) -> None:
-    ground.nodes[NODE].standing, ground.nodes[NODE].set_by = HoldState.FOREIGN, "bo"
+    ground.nodes[NODE].hold_state, ground.nodes[NODE].set_by = HoldState.FOREIGN, "bo"
 
 
 def given_up(ground: Ground) -> None:
-    ground.nodes[NODE].standing = HoldState.DOWN
+    ground.nodes[NODE].hold_state = HoldState.DOWN
 
 
 def reserved(ground: Ground) -> None:
@@ -208,11 +208,11 @@ def low(ground: Ground) -> None:
 
 
 def held(ground: Ground) -> None:
-    ground.say(Verb.HOLD, NODE, reason="mine")
+    ground.send_command(Verb.HOLD, NODE, reason="mine")
 
 
 def stopped(ground: Ground) -> None:
-    ground.say(Verb.STOP, reason="storm")
+    ground.send_command(Verb.STOP, reason="storm")
 
 
 def labelled(ground: Ground) -> None:
@@ -224,7 +224,7 @@ def observing(ground: Ground) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "why", "told"),
+    ("change", "why", "measured"),
     [
         (foreign, DenialKind.FOREIGN, "bo"),
         (given_up, DenialKind.FOREIGN, "the scheduler has given n03 up"),
@@ -237,14 +237,14 @@ def observing(ground: Ground) -> None:
     ],
 )
 def test_what_is_so_of_the_node_or_of_everything(
-    change: Callable[[Ground], None], why: DenialKind, told: str
+    change: Callable[[Ground], None], why: DenialKind, measured: str
 ) -> None:
     ground = Ground()
     change(ground)
     ground.fault(NODE)
     assert ground.kinds(NODE) == []
     ((kind, text),) = in_the_way(ground)
-    assert (kind, told in text) == (why, True), text
+    assert (kind, measured in text) == (why, True), text
 
 
 def test_another_node_is_taken_out_beside_one_that_may_not_be() -> None:
@@ -262,8 +262,8 @@ def test_a_node_is_taken_out_for_the_case_for_which_it_may_be() -> None:
     ground.fault(NODE, "i-worse", policy=observed, severity=Severity.CRITICAL)
     assert ground.kinds(NODE) == []
     ground.fault(NODE, "i-lesser")
-    (begun,) = [intent for intent in ground.begun if intent.node == NODE]
-    assert (begun.kind, begun.mark.incident) == (Kind.QUARANTINE, "i-lesser")
+    (started,) = [intent for intent in ground.started if intent.node == NODE]
+    assert (started.kind, started.mark.incident) == (Kind.QUARANTINE, "i-lesser")
 
 
 def test_a_scheduler_that_was_not_looked_at_lately_is_not_acted_upon() -> None:
@@ -284,8 +284,8 @@ def test_what_only_a_boot_cures_is_rebooted_however_long_its_job_is_waited_for(b
     xid = ErrorEvent(
         code="xid_151", category=Category.BUS, time=ground.now, text="", source="kernel_log"
     )
-    told = incident(evidence=(Evidence(signal=xid.code, text=xid.text, event=xid),))
-    changed = case_changed(told, packed, {})
+    measured = incident(evidence=(Evidence(signal=xid.code, text=xid.text, event=xid),))
+    changed = case_changed(measured, packed, {})
     assert changed is not None
     ground.nodes[NODE].jobs = (JOB,)
     case = ground.fault(

@@ -25,7 +25,7 @@ def test_who_undoes_a_part_of_our_mark_has_the_node_and_the_rest_is_removed() ->
     (text,) = [note.text for note in ground.notes if note.loudness is Loudness.ALERT]
     assert "n03 is back in the pool and takes jobs, but looks bad" in text
     node = ground.nodes["n03"]
-    node.standing, node.mark, node.set_by, node.undone = HoldState.OPEN, None, "", ""
+    node.hold_state, node.mark, node.set_by, node.undone = HoldState.OPEN, None, "", ""
     ground.end("n03")
     ground.wait(600)
     assert ground.stage("n03") is Stage.OVERRIDDEN
@@ -45,7 +45,7 @@ def test_an_unknown_mark_needs_approval_also_when_half_of_it_is_gone() -> None:
     ground = quarantined()
     node = ground.nodes["n03"]
     other = ground.nodes["n04"]
-    other.standing, other.mark, other.set_by = HoldState.OURS, node.mark, node.set_by
+    other.hold_state, other.mark, other.set_by = HoldState.OURS, node.mark, node.set_by
     other.undone = UNDONE
     ground.wait(30)
     assert ground.stage("n04") is Stage.UNKNOWN
@@ -101,7 +101,7 @@ def test_a_mark_whose_node_was_never_looked_at_is_undone_as_before() -> None:
     unseen = replace(remedy, hold=replace(remedy.hold, observed_at=None))
     ground.state = replace(ground.state, remedies={**ground.state.remedies, "n03": unseen})
     ground.nodes["n03"].incarnation = "uid-1"
-    ground.nodes["n03"].standing, ground.nodes["n03"].mark = HoldState.OPEN, None
+    ground.nodes["n03"].hold_state, ground.nodes["n03"].mark = HoldState.OPEN, None
     ground.wait(60)
     assert ground.stage("n03") is Stage.OVERRIDDEN
 
@@ -112,7 +112,7 @@ def test_a_mark_that_could_be_set_in_one_only_is_undone_by_nobody(healthy: bool)
     ground = Ground()
     case = ground.fault("n03", policy=OUT)
     node = ground.nodes["n03"]
-    node.standing, node.mark, node.undone = HoldState.OURS, None, UNDONE
+    node.hold_state, node.mark, node.undone = HoldState.OURS, None, UNDONE
     ground.end("n03", PursuitResult.REFUSED, RefusalKind.NOT_ALLOWED)
     assert ground.stage("n03") is Stage.FAILED
     ground.wait(120)

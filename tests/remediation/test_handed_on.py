@@ -71,9 +71,9 @@ def test_a_node_that_is_well_is_verified_and_given_back_while_its_job_waits() ->
     assert ground.flying[NODE].kind is Kind.RELEASE
     ground.end(NODE)
     assert ground.stage(NODE) is Stage.HEALTHY
-    assert not [one for one in ground.begun if one.kind is Kind.RESTORE_JOB]
+    assert not [one for one in ground.started if one.kind is Kind.RESTORE_JOB]
     end_move(ground, PursuitResult.ACHIEVED, ("n20", "n21"))
-    (restore,) = [one for one in ground.begun if one.kind is Kind.RESTORE_JOB]
+    (restore,) = [one for one in ground.started if one.kind is Kind.RESTORE_JOB]
     assert (restore.job, dict(restore.original)) == (JOB, STEERED)
     assert "job 17 runs on n20,n21" in texts(ground, Loudness.NOTIFY)
     assert ground.state.retries.jobs["c/17"].run is not None
@@ -96,7 +96,7 @@ def test_a_job_that_is_still_on_the_node_is_waited_for() -> None:
 def test_a_move_that_is_given_up_leaves_the_job_to_its_scheduler() -> None:
     ground = handed_on()
     end_move(ground, PursuitResult.FAILED)
-    (restore,) = [one for one in ground.begun if one.kind is Kind.RESTORE_JOB]
+    (restore,) = [one for one in ground.started if one.kind is Kind.RESTORE_JOB]
     assert dict(restore.original) == STEERED
     assert ["job 17 does not run elsewhere" in one for one in texts(ground, Loudness.ALERT)] == [
         True
@@ -116,7 +116,9 @@ def test_a_hub_that_starts_anew_goes_on_with_it() -> None:
     ground.killed()
     assert [one.kind for one in ground.state.chores.values()] == [Kind.MOVE_JOB]
     end_move(ground, PursuitResult.ACHIEVED, ("n20",))
-    assert [one.kind for one in ground.begun if one.kind is Kind.RESTORE_JOB] == [Kind.RESTORE_JOB]
+    assert [one.kind for one in ground.started if one.kind is Kind.RESTORE_JOB] == [
+        Kind.RESTORE_JOB
+    ]
 
 
 @pytest.mark.parametrize("handed", [True, False])
@@ -128,7 +130,7 @@ def test_a_second_bad_node_does_not_move_it_beside(handed: bool) -> None:
     ground.nodes[OTHER].healthy = False
     ground.step(CaseChanged(node=OTHER, case=case))
     ground.end(OTHER)
-    moves = [one for one in ground.begun if one.kind is Kind.MOVE_JOB]
+    moves = [one for one in ground.started if one.kind is Kind.MOVE_JOB]
     assert (len(moves) == 1) is handed
 
 
@@ -146,11 +148,11 @@ def test_a_job_that_waits_on_is_no_failure_and_its_node_is_looked_after(state: J
     ground = given_up(state)
     assert ground.stage(NODE) is Stage.QUARANTINED
     (move,) = [one for one in ground.state.chores.values() if one.kind is Kind.MOVE_JOB]
-    assert move in ground.begun
+    assert move in ground.started
     assert (move.job, move.fenced_by_job, dict(move.original)) == (JOB, True, STEERED)
     assert texts(ground, Loudness.ALERT) == []
     end_move(ground, PursuitResult.ACHIEVED, ("n20",))
-    (restore,) = [one for one in ground.begun if one.kind is Kind.RESTORE_JOB]
+    (restore,) = [one for one in ground.started if one.kind is Kind.RESTORE_JOB]
     assert dict(restore.original) == STEERED
 
 
@@ -165,5 +167,5 @@ def test_a_job_that_waits_on_may_start_on_its_node_again_when_that_is_well() -> 
     ground = handed_on()
     (move,) = [one for one in ground.state.chores.values() if one.kind is Kind.MOVE_JOB]
     assert as_of_now(ground.state, move, ground.now).avoided == (NODE,)
-    ground.say(Verb.FORGET, NODE)
+    ground.send_command(Verb.FORGET, NODE)
     assert as_of_now(ground.state, move, ground.now).avoided == ()

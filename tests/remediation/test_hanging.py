@@ -41,8 +41,8 @@ def test_a_person_is_called_once_after_a_minute_and_the_move_waits_on() -> None:
     ground.wait(10, every=5)
     (call,) = calls(ground)
     assert "cannot leave n07, which does not answer its scheduler" in call
-    (told,) = [one for one in ground.notes if one.loudness is Loudness.ALERT]
-    assert (told.node, told.incident) == ("n03", ground.state.remedies["n03"].incident)
+    (alert,) = [one for one in ground.notes if one.loudness is Loudness.ALERT]
+    assert (alert.node, alert.incident) == ("n03", ground.state.remedies["n03"].incident)
     ground.wait(600, every=30)
     assert len(calls(ground)) == 1
     assert ground.kinds("n03")[-1] is MOVE

@@ -11,17 +11,17 @@ from accelwatch.remediation.policy.guards.identity import Machine, Proof, ProofK
 
 
 def machine(node: str, **others: Any) -> Machine:
-    told: dict[str, Any] = {"host": node, "boot_id": f"boot-{node}"}
-    return Machine(node=node, **{**told, **others})
+    usual: dict[str, Any] = {"host": node, "boot_id": f"boot-{node}"}
+    return Machine(node=node, **{**usual, **others})
 
 
 def seen(name: str, **others: Any) -> NodeObservation:
-    told: dict[str, Any] = {
+    usual: dict[str, Any] = {
         "address": name,
         "boot_id": f"boot-{name}",
         "hold_state": HoldState.OPEN,
     }
-    return NodeObservation(name=name, **{**told, **others})
+    return NodeObservation(name=name, **{**usual, **others})
 
 
 def proven(
@@ -34,7 +34,7 @@ def proven(
     return prove(ours, [ours] if machines is None else machines, nodes, mapped or {})
 
 
-def says(answer: Proof | Denial) -> str:
+def reason_of(answer: Proof | Denial) -> str:
     assert isinstance(answer, Denial)
     assert answer.why is DenialKind.IDENTITY
     return answer.text
@@ -58,7 +58,9 @@ def test_where_a_scheduler_reports_neither_the_boot_time_stands_in() -> None:
         assert isinstance(answer, Proof)
         assert answer.kind is kind
     for boot_time in (1003.1, 996.9):
-        assert "booted 3 s apart" in says(proven(ours, seen("n1", boot_id="", boot_time=boot_time)))
+        assert "booted 3 s apart" in reason_of(
+            proven(ours, seen("n1", boot_id="", boot_time=boot_time))
+        )
 
 
 @pytest.mark.parametrize(
@@ -76,7 +78,7 @@ def test_where_a_scheduler_reports_neither_the_boot_time_stands_in() -> None:
 def test_what_both_report_and_is_another_proves_the_contrary(
     ours: dict[str, Any], theirs: dict[str, Any], text: str
 ) -> None:
-    answer = says(proven(machine("n1", **ours), seen("n1", **theirs)))
+    answer = reason_of(proven(machine("n1", **ours), seen("n1", **theirs)))
     assert f": {text} and of n1 differ." in answer
 
 
@@ -92,7 +94,7 @@ def test_what_both_report_and_is_another_proves_the_contrary(
 def test_without_anything_that_both_report_there_is_no_proof(
     ours: dict[str, Any], theirs: dict[str, Any], missing: str
 ) -> None:
-    text = says(proven(machine("n1", **ours), seen("n1", **theirs)))
+    text = reason_of(proven(machine("n1", **ours), seen("n1", **theirs)))
     assert f"{missing} reports no boot id" in text
     assert "`n1: NAME` under remedy.nodes" in text
 
@@ -100,12 +102,12 @@ def test_without_anything_that_both_report_there_is_no_proof(
 def test_two_nodes_that_have_swapped_their_names_are_nobody() -> None:
     ours = [machine("n1", boot_id="boot-n2"), machine("n2", boot_id="boot-n1")]
     for one in ours:
-        assert "boot ids" in says(proven(one, [seen("n1"), seen("n2")], ours))
+        assert "boot ids" in reason_of(proven(one, [seen("n1"), seen("n2")], ours))
 
 
 def test_a_label_that_lies_is_found_out_by_the_host_name() -> None:
     lying = machine("n1", host="n2", boot_id="boot-n2")
-    text = says(proven(lying, [seen("n1"), seen("n2")]))
+    text = reason_of(proven(lying, [seen("n1"), seen("n2")]))
     assert "its host name is n2, and the scheduler has another n1" in text
 
 
@@ -116,11 +118,11 @@ def test_a_name_that_the_scheduler_does_not_use_lies_about_nobody() -> None:
 
 def test_two_nodes_of_the_hub_that_report_one_machine_are_nobody() -> None:
     twice = [machine("n1"), machine("again", host="n1", boot_id="other")]
-    assert "again reports the identity of the same machine" in says(
+    assert "again reports the identity of the same machine" in reason_of(
         proven(twice[0], seen("n1"), twice)
     )
     cloned = [machine("n1"), machine("n2", boot_id="boot-n1")]
-    assert "n2 reports the identity of the same" in says(proven(cloned[0], seen("n1"), cloned))
+    assert "n2 reports the identity of the same" in reason_of(proven(cloned[0], seen("n1"), cloned))
     silent = [machine("n1"), machine("n2", host="", boot_id="")]
     assert isinstance(proven(silent[0], seen("n1"), silent), Proof)
 
@@ -128,7 +130,7 @@ def test_two_nodes_of_the_hub_that_report_one_machine_are_nobody() -> None:
 def test_several_nodes_of_the_scheduler_on_one_host_are_not_distinguished() -> None:
     lab = [seen("n1", address="box"), seen("n2", address="box")]
     ours = machine("n1", host="box")
-    assert "several nodes on box: n1, n2" in says(proven(ours, lab))
+    assert "several nodes on box: n1, n2" in reason_of(proven(ours, lab))
     assert isinstance(proven(ours, lab, mapped={"n1": "n1"}), Proof)
 
 
@@ -159,8 +161,8 @@ def test_without_an_address_the_scheduler_reaches_a_node_by_its_name() -> None:
 
 
 def test_without_a_host_name_there_is_no_proof() -> None:
-    assert "no accelwatch agent" in says(proven(machine("n1", host=""), seen("n1")))
-    assert "reaches no node by its host name n9" in says(
+    assert "no accelwatch agent" in reason_of(proven(machine("n1", host=""), seen("n1")))
+    assert "reaches no node by its host name n9" in reason_of(
         proven(machine("n1", host="n9"), seen("n1"))
     )
 
@@ -175,18 +177,18 @@ def test_a_pair_that_a_person_wrote_down_is_believed() -> None:
 
 
 def test_a_pair_whose_boots_differ_is_not_believed() -> None:
-    text = says(proven(machine("gpu-7"), seen("n1"), mapped={"gpu-7": "n1"}))
+    text = reason_of(proven(machine("gpu-7"), seen("n1"), mapped={"gpu-7": "n1"}))
     assert "their boot ids differ" in text
 
 
 @pytest.mark.parametrize("nodes", [[], [seen("n1", hold_state=HoldState.MISSING)]])
 def test_a_pair_with_a_node_that_is_not_there_is_not_believed(nodes: list[NodeObservation]) -> None:
-    text = says(proven(machine("gpu-7", boot_id=""), nodes, mapped={"gpu-7": "n1"}))
+    text = reason_of(proven(machine("gpu-7", boot_id=""), nodes, mapped={"gpu-7": "n1"}))
     assert "which the scheduler does not know" in text
 
 
 def test_a_node_that_a_person_gave_to_another_is_not_proven_by_its_name() -> None:
-    text = says(proven(machine("n1"), seen("n1"), mapped={"gpu-7": "n1"}))
+    text = reason_of(proven(machine("n1"), seen("n1"), mapped={"gpu-7": "n1"}))
     assert "n1 stands for another node in remedy.nodes" in text
 
 

@@ -17,10 +17,10 @@ QUICK = ActiveTestSettings(name="quick", every_s=DAY)
 class Counted(dict[str, NodeTests]):
     """Counts how often somebody asks how the tests of a node stand."""
 
-    asked = 0
+    reads = 0
 
     def get(self, *args: object) -> NodeTests | None:  # type: ignore[override]
-        self.asked += 1
+        self.reads += 1
         return super().get(*args)  # type: ignore[call-overload,no-any-return]
 
 
@@ -43,9 +43,9 @@ def fleet(tested_ago_s: float | None, *, idle: bool = True) -> tuple[Ground, Cou
 def test_while_no_turn_comes_nodes_are_looked_at_once_a_minute() -> None:
     ground, rows = fleet(DAY / 2)
     ground.wait(55, every=1)
-    assert rows.asked == NODES
+    assert rows.reads == NODES
     ground.wait(60, every=1)
-    assert (rows.asked, ground.of_kind(Kind.TEST)) == (2 * NODES, [])
+    assert (rows.reads, ground.of_kind(Kind.TEST)) == (2 * NODES, [])
 
 
 def test_a_turn_that_comes_is_not_missed_by_a_second() -> None:
@@ -62,7 +62,7 @@ def test_a_turn_that_comes_is_not_missed_by_a_second() -> None:
 def test_nodes_that_are_due_and_have_jobs_are_looked_at_now_and_then() -> None:
     ground, rows = fleet(None, idle=False)
     ground.wait(60, every=1)
-    assert (rows.asked, ground.of_kind(Kind.TEST)) == (4 * NODES, [])
+    assert (rows.reads, ground.of_kind(Kind.TEST)) == (4 * NODES, [])
     ground.nodes["n07"].jobs = ()
     ground.wait(16, every=1)
     assert [one.node for one in ground.of_kind(Kind.TEST)] == ["n07"]
@@ -92,7 +92,7 @@ def test_after_a_hold_ends_its_node_has_its_turn() -> None:
     ground, _ = fleet(None)
     for name, node in ground.nodes.items():
         node.jobs = () if name == "n07" else (JOB,)
-    ground.say(Verb.HOLD, "n07", until=ground.now + 30)
+    ground.send_command(Verb.HOLD, "n07", until=ground.now + 30)
     ground.wait(20, every=1)
     assert ground.of_kind(Kind.TEST) == []
     ground.wait(30, every=1)

@@ -27,9 +27,9 @@ def test_a_later_word_replaces_one_that_still_waits() -> None:
     inbox.add_observations([NodeStatus(node="n1", time=1.0), NodeStatus(node="n1", time=2.0)])
     inbox.add_observations([Poll(action="a", time=1.0), Poll(action="b", time=1.0)])
     inbox.add_observations([Poll(action="a", time=2.0)])
-    changes, heard = inbox.waiting()
+    changes, observations = inbox.waiting()
     assert [*changes.values()] == [case("i2"), case("i1", "n2"), case("i1", title="later")]
-    assert [*heard.values()] == [
+    assert [*observations.values()] == [
         NodeStatus(node="n1", time=2.0),
         Poll(action="b", time=1.0),
         Poll(action="a", time=2.0),
@@ -46,25 +46,25 @@ def test_what_came_while_it_was_decided_waits_on() -> None:
     inbox = Inbox()
     inbox.add_changes([case("i1"), case("i2")])
     inbox.add_observations([pursued("a"), NodeStatus(node="n1", time=1.0)])
-    changes, heard = inbox.waiting()
+    changes, observations = inbox.waiting()
     inbox.add_changes([case("i1", title="later")])
     inbox.add_observations([pursued("b")])
-    inbox.done(changes, heard)
-    changes, heard = inbox.waiting()
+    inbox.done(changes, observations)
+    changes, observations = inbox.waiting()
     assert [*changes.values()] == [case("i1", title="later")]
-    assert [*heard.values()] == [pursued("b")]
+    assert [*observations.values()] == [pursued("b")]
 
 
 def test_a_thousand_incidents_are_decided_upon_in_parts() -> None:
     inbox = Inbox()
-    told = [case(f"i{number}") for number in range(MOST_CHANGES + 50)]
-    inbox.add_changes(told)
-    first, heard = inbox.waiting()
-    assert [*first.values()] == told[:MOST_CHANGES]
-    inbox.done(first, heard)
-    second, heard = inbox.waiting()
-    assert [*second.values()] == told[MOST_CHANGES:]
-    inbox.done(second, heard)
+    changes_in = [case(f"i{number}") for number in range(MOST_CHANGES + 50)]
+    inbox.add_changes(changes_in)
+    first, observations = inbox.waiting()
+    assert [*first.values()] == changes_in[:MOST_CHANGES]
+    inbox.done(first, observations)
+    second, observations = inbox.waiting()
+    assert [*second.values()] == changes_in[MOST_CHANGES:]
+    inbox.done(second, observations)
     assert inbox.waiting() == ({}, {})
 
 
@@ -81,9 +81,9 @@ def test_what_every_tick_brings_wakes_nobody() -> None:
             inbox.add_observations([NodeStatus(node="n1", time=1.0)])
         elif what == "urgent":
             inbox.add_observations([NodeStatus(node="n1", time=1.0)], urgent=True)
-        began = loop.time()
+        started_at = loop.time()
         await inbox.wait(1.0)
-        return loop.time() - began
+        return loop.time() - started_at
 
     async def play() -> list[float]:
         return [await waited(what) for what in ("case", "end", "urgent", "heard", "")]

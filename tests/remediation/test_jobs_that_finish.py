@@ -17,7 +17,7 @@ from accelwatch.remediation.policy.state.pursued import PursuitResult
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.policy.step import job_deaths
 from support.remediation.invariants import Watch
-from support.remediation.small_fleet import BEGIN, JOB, SETTINGS, Ground, job_policy
+from support.remediation.small_fleet import JOB, SETTINGS, START, Ground, job_policy
 
 NODES, NAME = ("n03", "n04"), "c/17"
 DEAD = JobObservation(
@@ -30,7 +30,7 @@ def left(ground: Ground, *, wants: bool = True) -> None:
     """A job has run on two nodes that are well, and is gone."""
     for name in NODES:
         ground.nodes[name].jobs = (JOB,)
-        ground.nodes[name].begin_again = frozenset({JOB}) if wants else frozenset()
+        ground.nodes[name].restartable = frozenset({JOB}) if wants else frozenset()
     ground.step()
     for name in NODES:
         ground.nodes[name].jobs = ()
@@ -38,11 +38,11 @@ def left(ground: Ground, *, wants: bool = True) -> None:
 
 
 def looks(ground: Ground) -> list[Intent]:
-    return [one for one in ground.begun if one.kind is Kind.FOLLOW_JOB and not one.run_s]
+    return [one for one in ground.started if one.kind is Kind.FOLLOW_JOB and not one.run_s]
 
 
 def revivals(ground: Ground) -> list[Intent]:
-    return [one for one in ground.begun if one.kind is Kind.MOVE_JOB]
+    return [one for one in ground.started if one.kind is Kind.MOVE_JOB]
 
 
 def died(ground: Ground, seen: JobObservation = DEAD) -> None:
@@ -69,11 +69,11 @@ def test_its_first_death_is_tried_again_at_once_on_the_same_nodes() -> None:
 def test_after_its_first_death_it_starts_from_its_newest_checkpoint_however_late() -> None:
     ground = Ground()
     left(ground)
-    ground.say(Verb.STOP)
+    ground.send_command(Verb.STOP)
     died(ground, msgspec.structs.replace(DEAD, checkpoint="step-900", earlier="step-800"))
     ground.wait(130, every=10)
     assert revivals(ground) == []
-    ground.say(Verb.START)
+    ground.send_command(Verb.START)
     assert [one.checkpoint for one in revivals(ground)] == [""]
 
 
@@ -81,7 +81,7 @@ def test_a_job_whose_user_opted_into_nothing_is_never_even_polled() -> None:
     ground = Ground()
     left(ground, wants=False)
     ground.wait(300)
-    assert (ground.begun, ground.state.retries.jobs) == ([], {})
+    assert (ground.started, ground.state.retries.jobs) == ([], {})
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_that_a_move_was_tried_before_its_first_death_makes_that_no_retry() -> N
     ground = Ground()
     for name in NODES:
         ground.nodes[name].jobs = (JOB,)
-        ground.nodes[name].begin_again = frozenset({JOB})
+        ground.nodes[name].restartable = frozenset({JOB})
     ground.step()
     case = ground.fault(NODES[0], policy=job_policy())
     ground.end(NODES[0])
@@ -146,7 +146,7 @@ def test_that_a_move_was_tried_before_its_first_death_makes_that_no_retry() -> N
 def test_below_the_ceiling_of_resumes_nothing_is_looked_at() -> None:
     ground = Ground(settings=msgspec.structs.replace(SETTINGS, ceiling="remedy"))
     left(ground)
-    assert ground.begun == []
+    assert ground.started == []
 
 
 @pytest.mark.parametrize("ceiling", ["remedy", "resume"])
@@ -168,10 +168,10 @@ def test_on_a_node_that_is_not_known_here_it_is_left_to_people() -> None:
 def test_after_stop_it_waits() -> None:
     ground = Ground()
     left(ground)
-    ground.say(Verb.STOP)
+    ground.send_command(Verb.STOP)
     died(ground)
     assert revivals(ground) == []
-    ground.say(Verb.START)
+    ground.send_command(Verb.START)
     assert len(revivals(ground)) == 1
 
 
@@ -195,15 +195,15 @@ def test_one_that_comes_further_is_tried_again_after_a_minute_and_two() -> None:
     waits = []
     for step in (1000, 1100):
         now = {"step": step, "checkpoint": f"step-{step}"}
-        begun = msgspec.structs.replace(AGAIN, checkpoint=f"step-{step - 100}")
-        ground.end_chore(Kind.MOVE_JOB, job=begun)
+        restarted = msgspec.structs.replace(AGAIN, checkpoint=f"step-{step - 100}")
+        ground.end_chore(Kind.MOVE_JOB, job=restarted)
         died(ground, msgspec.structs.replace(DEAD, restarts=1, **now))
-        began, count = ground.now, len(revivals(ground))
+        started_at, count = ground.now, len(revivals(ground))
         while len(revivals(ground)) == count:
             ground.now += 5
             ground.step()
-            assert ground.now - began < 300
-        waits.append(ground.now - began)
+            assert ground.now - started_at < 300
+        waits.append(ground.now - started_at)
     assert 45 <= waits[0] <= 75
     assert 90 <= waits[1] <= 150
 
@@ -256,7 +256,7 @@ def test_of_very_many_a_few_are_looked_at_at_once(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(job_deaths, "MOST_CHECKS", 2)
     ground = Ground()
     jobs = tuple(msgspec.structs.replace(JOB, id=str(at)) for at in range(5))
-    ground.nodes["n03"].jobs, ground.nodes["n03"].begin_again = jobs, frozenset(jobs)
+    ground.nodes["n03"].jobs, ground.nodes["n03"].restartable = jobs, frozenset(jobs)
     ground.step()
     ground.nodes["n03"].jobs = ()
     ground.step()
@@ -280,7 +280,7 @@ def test_one_that_nobody_could_look_at_in_time_is_let_be(
 def test_one_that_gives_a_node_back_runs_on_and_is_looked_at_when_it_has_left_the_last() -> None:
     ground = Ground()
     for name in NODES:
-        ground.nodes[name].jobs, ground.nodes[name].begin_again = (JOB,), frozenset({JOB})
+        ground.nodes[name].jobs, ground.nodes[name].restartable = (JOB,), frozenset({JOB})
     ground.step()
     ground.nodes[NODES[0]].jobs = ()
     ground.wait(150)
@@ -295,8 +295,8 @@ def test_no_job_starts_where_a_person_has_just_requested_a_quarantine(*, manual:
     remedy = Remedy(
         node="n05",
         stage=Stage.SUSPECT,
-        clocks=Clocks(since=BEGIN, begun=BEGIN),
+        clocks=Clocks(since=START, begun=START),
         approval=Approval(manual=manual),
     )
-    ctx = StepContext(RemedyState(remedies={"n05": remedy}), SETTINGS, BEGIN)
+    ctx = StepContext(RemedyState(remedies={"n05": remedy}), SETTINGS, START)
     assert bad_nodes(ctx) == ({"n05"} if manual else set())

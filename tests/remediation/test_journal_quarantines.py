@@ -173,7 +173,7 @@ def test_what_one_scheduler_holds_is_not_held_in_another_one(watch: MarklessWatc
 
 
 def operation(
-    kind: IntentKind, state: OperationState, told: Report | None = None, at: float = 0.0
+    kind: IntentKind, state: OperationState, report: Report | None = None, at: float = 0.0
 ) -> Operation:
     wanted = QUARANTINE if kind is IntentKind.QUARANTINE else RELEASE
     is_drain = kind is IntentKind.QUARANTINE
@@ -186,7 +186,7 @@ def operation(
         state=state,
         reserved=START + at,
         started=START + at,
-        report=told,
+        report=report,
         ended=START + at,
     )
 
@@ -220,7 +220,7 @@ def bench() -> Iterator[Bench]:
 
 
 @pytest.mark.parametrize(
-    ("state", "told", "ours"),
+    ("state", "report", "ours"),
     [
         (OperationState.RESERVED, None, False),
         (OperationState.STARTED, None, True),
@@ -232,9 +232,9 @@ def bench() -> Iterator[Bench]:
     ],
 )
 def test_a_hold_counts_from_when_it_may_have_been_sent(
-    bench: Bench, state: OperationState, told: Report | None, ours: bool
+    bench: Bench, state: OperationState, report: Report | None, ours: bool
 ) -> None:
-    assert holds(bench, operation(IntentKind.QUARANTINE, state, told)).get("n1") == (
+    assert holds(bench, operation(IntentKind.QUARANTINE, state, report)).get("n1") == (
         MARK if ours else None
     )
 
@@ -247,7 +247,7 @@ def test_a_hold_that_was_seen_counts_until_a_decision_has_taken_it_up(bench: Ben
 
 
 @pytest.mark.parametrize(
-    ("state", "told", "ours"),
+    ("state", "report", "ours"),
     [
         (OperationState.RESERVED, None, True),
         (OperationState.STARTED, None, True),
@@ -258,10 +258,10 @@ def test_a_hold_that_was_seen_counts_until_a_decision_has_taken_it_up(bench: Ben
     ],
 )
 def test_a_hold_counts_until_its_release_is_known_to_be_done(
-    bench: Bench, state: OperationState, told: Report | None, ours: bool
+    bench: Bench, state: OperationState, report: Report | None, ours: bool
 ) -> None:
     seen = operation(IntentKind.QUARANTINE, OperationState.OBSERVED)
-    given_back = operation(IntentKind.RELEASE, state, told, at=1.0)
+    given_back = operation(IntentKind.RELEASE, state, report, at=1.0)
     assert ("n1" in holds(bench, seen, given_back, held=HELD)) == ours
 
 

@@ -45,7 +45,7 @@ def killed(folder: Path, kind: IntentKind, point: Point) -> list[str]:
         (IntentKind.QUARANTINE, Point.AFTER_EFFECT, [PursuitResult.ACHIEVED]),
         (IntentKind.SERVICE, Point.AFTER_RESERVE, [PursuitResult.ACHIEVED]),
         (IntentKind.SERVICE, Point.AFTER_EFFECT, [PursuitResult.UNKNOWN]),
-        (IntentKind.SERVICE, Point.AFTER_TOLD, [PursuitResult.ACHIEVED]),
+        (IntentKind.SERVICE, Point.AFTER_REPORT, [PursuitResult.ACHIEVED]),
     ],
 )
 def test_a_killed_process_is_followed_by_one_that_goes_on(

@@ -33,7 +33,7 @@ def waiting_on() -> Ground:
     ground.end(NODE, PursuitResult.FAILED, job=waits, original={"exclude": "n09"})
     assert ground.stage(NODE) is Stage.QUARANTINED
     ground.wait(3600, every=60)
-    assert [one.kind for one in ground.begun].count(Kind.DRAW_SPARE) == 0
+    assert [one.kind for one in ground.started].count(Kind.DRAW_SPARE) == 0
     return ground
 
 
@@ -46,7 +46,7 @@ def drawing() -> Ground:
     return ground
 
 
-def standing(ground: Ground) -> SpareStatus:
+def status(ground: Ground) -> SpareStatus:
     return ground.state.spares.spares[SPARE].standing
 
 
@@ -59,32 +59,32 @@ def test_it_is_drawn_and_the_job_moved_to_it() -> None:
     ground = drawing()
     before = move_of(ground)
     ground.end_chore(Kind.DRAW_SPARE)
-    assert standing(ground) is SpareStatus.IN_USE
+    assert status(ground) is SpareStatus.IN_USE
     assert before in ground.cancelled
     ground.step(
         seen=(Pursued(intent=before, result=PursuitResult.CANCELLED, time=ground.now, text=""),)
     )
     move = move_of(ground)
     assert (move.spare, dict(move.original)) == (SPARE, {"exclude": "n09"})
-    assert ground.begun[-1] == move
+    assert ground.started[-1] == move
     ground.end_chore(
         Kind.MOVE_JOB,
         job=JobObservation(key=JOB, state=JobState.RUNNING, nodes=(SPARE,), restarts=1),
     )
-    ground.say(Verb.FORGET, NODE)
-    assert standing(ground) is SpareStatus.RETURNING
+    ground.send_command(Verb.FORGET, NODE)
+    assert status(ground) is SpareStatus.RETURNING
 
 
 def test_one_that_is_not_given_is_requested_again_after_a_minute_and_reported_once() -> None:
     ground = drawing()
     ground.end_chore(Kind.DRAW_SPARE, PursuitResult.FAILED)
-    assert standing(ground) is SpareStatus.READY
+    assert status(ground) is SpareStatus.READY
     ground.wait(20, every=1)
-    assert [one.kind for one in ground.begun].count(Kind.DRAW_SPARE) == 1
+    assert [one.kind for one in ground.started].count(Kind.DRAW_SPARE) == 1
     ground.wait(60, every=1)
-    assert [one.kind for one in ground.begun].count(Kind.DRAW_SPARE) == 2
-    told = [note for note in ground.notes if "no spare replaces" in note.text]
-    assert [note.loudness for note in told] == [Loudness.ALERT]
+    assert [one.kind for one in ground.started].count(Kind.DRAW_SPARE) == 2
+    notes = [note for note in ground.notes if "no spare replaces" in note.text]
+    assert [note.loudness for note in notes] == [Loudness.ALERT]
 
 
 @pytest.mark.parametrize(
@@ -99,9 +99,9 @@ def test_one_that_is_drawn_for_a_node_that_is_gone_comes_back(
     ending: PursuitResult, original: dict[str, str], wanted: SpareStatus
 ) -> None:
     ground = drawing()
-    ground.say(Verb.FORGET, NODE)
+    ground.send_command(Verb.FORGET, NODE)
     ground.end_chore(Kind.DRAW_SPARE, ending, original=original)
-    assert standing(ground) is wanted
+    assert status(ground) is wanted
     assert ground.state.spares.spares[SPARE].original == original
 
 
@@ -118,15 +118,15 @@ def test_nobody_knows_whether_it_was_drawn() -> None:
     ground.end_chore(Kind.DRAW_SPARE, PursuitResult.UNKNOWN)
     assert "it is unknown whether the spare n39 was drawn" in ground.notes[-1].text
     ground.end_chore(Kind.DRAW_SPARE)
-    assert standing(ground) is SpareStatus.IN_USE
+    assert status(ground) is SpareStatus.IN_USE
 
 
 def test_none_is_drawn_after_a_stop() -> None:
     ground = waiting_on()
-    ground.say(Verb.STOP)
+    ground.send_command(Verb.STOP)
     ground.nodes[SPARE].healthy = True
     ground.wait(120, every=10)
-    assert [one.kind for one in ground.begun].count(Kind.DRAW_SPARE) == 0
+    assert [one.kind for one in ground.started].count(Kind.DRAW_SPARE) == 0
 
 
 def test_a_rule_that_draws_no_spare_gets_none_while_its_job_moves() -> None:

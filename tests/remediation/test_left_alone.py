@@ -23,7 +23,7 @@ def by_label(ground: Ground, name: str) -> None:
 
 
 def by_hold(ground: Ground, name: str) -> None:
-    ground.say(Verb.HOLD, name)
+    ground.send_command(Verb.HOLD, name)
 
 
 left_alone = pytest.mark.parametrize("keep", [by_label, by_hold])

@@ -57,11 +57,11 @@ def test_one_that_died_shortly_before_is_restarted_with_a_spare_for_the_node() -
     ran(ground)
     taken_out(ground, policy=job_policy(when=When.NOW, draw_spare=True))
     assert (ground.stage(NODE), ground.kinds(NODE)[-1]) == (Stage.DRAINING, Kind.FOLLOW_JOB)
-    assert ground.begun[-1].run_s == 0
+    assert ground.started[-1].run_s == 0
     looked(ground, DEAD)
     assert ground.kinds(NODE)[-1] is Kind.DRAW_SPARE
     ground.end(NODE)
-    move = ground.begun[-1]
+    move = ground.started[-1]
     assert (move.kind, move.job, move.revive, move.spare) == (Kind.MOVE_JOB, JOB, True, SPARE)
     assert NODE in move.avoided
     runs = msgspec.structs.replace(DEAD, state=JobState.RUNNING, nodes=("n04", SPARE), restarts=1)
@@ -80,20 +80,20 @@ def test_one_that_died_before_the_hub_was_killed_is_looked_for_by_the_next() -> 
     ground.fault(NODE, policy=MOVES)
     ground.wait(150, every=10)
     ground.end(NODE)
-    assert (ground.kinds(NODE)[-1], ground.begun[-1].job) == (Kind.FOLLOW_JOB, JOB)
+    assert (ground.kinds(NODE)[-1], ground.started[-1].job) == (Kind.FOLLOW_JOB, JOB)
     looked(ground, DEAD)
-    assert (ground.begun[-1].kind, ground.begun[-1].revive) == (Kind.MOVE_JOB, True)
+    assert (ground.started[-1].kind, ground.started[-1].revive) == (Kind.MOVE_JOB, True)
 
 
 def test_killed_at_any_entry_of_the_journal_the_next_one_knows_who_has_died() -> None:
     ground = Ground()
     ran(ground)
-    begun = len(ground.records)
+    count = len(ground.records)
     taken_out(ground)
     looked(ground, DEAD)
-    assert ground.begun[-1].revive
+    assert ground.started[-1].revive
     at = next(at for at, one in enumerate(ground.records) if isinstance(one, DepartedRecord))
-    assert at < begun
+    assert at < count
     state = RemedyState()
     for number, record in enumerate(ground.records):
         state = replay(state, record)
@@ -149,10 +149,10 @@ def test_one_that_dies_while_it_is_to_be_moved_is_restarted() -> None:
     ground = Ground()
     ground.nodes[NODE].jobs = (JOB,)
     taken_out(ground)
-    assert (ground.kinds(NODE)[-1], ground.begun[-1].revive) == (Kind.MOVE_JOB, False)
+    assert (ground.kinds(NODE)[-1], ground.started[-1].revive) == (Kind.MOVE_JOB, False)
     ground.nodes[NODE].jobs = ()
     looked(ground, DEAD, RefusalKind.IMPOSSIBLE)
-    assert (ground.kinds(NODE)[-1], ground.begun[-1].revive) == (Kind.MOVE_JOB, True)
+    assert (ground.kinds(NODE)[-1], ground.started[-1].revive) == (Kind.MOVE_JOB, True)
     assert len(ground.state.retries.jobs[NAME].resumed) == 1
     assert not [one for one in ground.notes if one.loudness is Loudness.ALERT]
 
@@ -164,7 +164,7 @@ def test_one_that_was_cancelled_while_it_was_to_be_moved_is_let_be() -> None:
     ground.nodes[NODE].jobs = ()
     ended = msgspec.structs.replace(DEAD, failed=False)
     looked(ground, ended, RefusalKind.IMPOSSIBLE)
-    assert not any(one.revive for one in ground.begun)
+    assert not any(one.revive for one in ground.started)
 
 
 def test_one_that_ended_as_it_should_is_let_be_and_the_node_is_mended() -> None:
@@ -217,8 +217,8 @@ def test_one_that_came_back_to_the_node_is_moved_as_it_runs() -> None:
     again = JobKey(JOB.cluster, JOB.id, ground.now)
     ground.nodes[NODE].jobs = (again,)
     taken_out(ground)
-    assert (ground.begun[-1].kind, ground.begun[-1].job) == (Kind.MOVE_JOB, again)
-    assert not ground.begun[-1].revive
+    assert (ground.started[-1].kind, ground.started[-1].job) == (Kind.MOVE_JOB, again)
+    assert not ground.started[-1].revive
 
 
 def test_one_that_may_not_be_restarted_keeps_the_node_for_an_hour_at_most() -> None:
@@ -243,7 +243,7 @@ def test_a_node_that_does_not_answer_is_fenced_before_its_dead_job_is_restarted(
     ground.wait(120, every=10)
     assert ground.kinds(NODE)[-1] is Kind.FENCE
     ground.end(NODE)
-    assert (ground.begun[-1].kind, ground.begun[-1].revive) == (Kind.MOVE_JOB, True)
+    assert (ground.started[-1].kind, ground.started[-1].revive) == (Kind.MOVE_JOB, True)
 
 
 @pytest.mark.parametrize("policy", [MOVES, job_policy(when=When.AFTER_JOB)])
@@ -255,8 +255,8 @@ def test_a_plan_names_the_jobs_that_have_left(policy: Policy) -> None:
     ground.unavailable = ""
     plan = planned(ground.state, NODE, ground.now, ground.settings)
     texts = [step.text for step in plan.steps if step.kind is Kind.MOVE_JOB]
-    said = "restart job 17, which has left n03, if it has died"
-    assert texts == ([said] if policy is MOVES else [])
+    expected = "restart job 17, which has left n03, if it has died"
+    assert texts == ([expected] if policy is MOVES else [])
 
 
 def test_nobody_is_called_for_a_pause_before_a_retry() -> None:
@@ -278,8 +278,8 @@ def test_nobody_is_called_for_a_pause_before_a_retry() -> None:
     held = [one for one in ground.notes if "the last end was just now" in one.text]
     assert {one.loudness for one in held} == {Loudness.NOTIFY}
     ground.wait(200, every=10)
-    assert ground.begun[-1].node == "n10"
-    assert (ground.begun[-1].kind, ground.begun[-1].revive) == (Kind.MOVE_JOB, True)
+    assert ground.started[-1].node == "n10"
+    assert (ground.started[-1].kind, ground.started[-1].revive) == (Kind.MOVE_JOB, True)
 
 
 @pytest.mark.parametrize(("later_s", "known"), [(0.0, (JOB,)), (60.0, (JOB,)), (61.0, None)])
@@ -298,11 +298,11 @@ def test_one_found_dead_needs_no_reading_though_the_last_poll_shows_it_there() -
     ground.nodes[NODE].jobs = (JOB,)
     ground.step()
     taken_out(ground)
-    heard = ground.state.world.node_statuses[NODE]
+    status = ground.state.world.node_statuses[NODE]
     move = ground.flying.pop(NODE)
     assert move.kind is Kind.MOVE_JOB
     ground.now += 5
-    late = msgspec.structs.replace(heard, late=True)
+    late = msgspec.structs.replace(status, late=True)
     died = Pursued(
         intent=move,
         result=PursuitResult.REFUSED,
@@ -335,5 +335,5 @@ def test_one_whose_launcher_asks_for_no_restart_is_not_moved_and_its_node_goes_o
     texts = [answer.text for step in plan.steps for answer in step.in_the_way]
     assert any("its own launcher asks for no restart" in text for text in texts), texts
     ground.wait(3700, every=60)
-    assert Kind.MOVE_JOB not in [one.kind for one in ground.begun]
+    assert Kind.MOVE_JOB not in [one.kind for one in ground.started]
     assert ground.stage(NODE) is not Stage.DRAINING

@@ -85,8 +85,8 @@ def test_a_person_can_leave_every_stage_at_once(stage: Stage) -> None:
 
 def test_no_row_stands_behind_one_that_always_holds() -> None:
     assert any(len(rows) > 1 for rows in ROWS.values())
-    for place, rows in ROWS.items():
-        assert all(row.conditions for row in rows[:-1]), place
+    for stage, rows in ROWS.items():
+        assert all(row.conditions for row in rows[:-1]), stage
 
 
 def test_every_stage_is_reached() -> None:
@@ -119,9 +119,9 @@ def functions_of(
 
 
 def test_every_condition_and_effect_is_used_by_a_row() -> None:
-    asked = {condition for row in TABLE for condition in row.conditions}
+    conditions_used = {condition for row in TABLE for condition in row.conditions}
     done = {effect for row in TABLE for effect in row.does}
-    assert functions_of(conditions, TransitionView) == asked
+    assert functions_of(conditions, TransitionView) == conditions_used
     assert functions_of(effects, Transition) == done
 
 

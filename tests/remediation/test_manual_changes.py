@@ -48,9 +48,9 @@ def test_whoever_is_not_looked_at_would_have_come_to_nothing(
 ) -> None:
     spared: Counter[bool] = Counter()
 
-    def both(state: RemedyState, *heard: object) -> Outcome:
-        outcome = step(state, *heard)  # type: ignore[arg-type]
-        whole = step(forgetting(state), *heard)  # type: ignore[arg-type]
+    def both(state: RemedyState, *inputs: object) -> Outcome:
+        outcome = step(state, *inputs)  # type: ignore[arg-type]
+        whole = step(forgetting(state), *inputs)  # type: ignore[arg-type]
         assert outcome.records == whole.records
         assert (outcome.pursue, outcome.cancel) == (whole.pursue, whole.cancel)
         assert outcome.notes == whole.notes

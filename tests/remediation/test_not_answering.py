@@ -83,7 +83,7 @@ def test_a_release_knows_how_its_node_stood_before_us_the_oldest_word_counts(
     ground.wait(80, every=5)
     ground.end("n03", original=fenced)
     assert ground.kinds("n03")[:2] == [QUARANTINE, FENCE]
-    ground.say(Verb.FORCE_RELEASE, "n03")
+    ground.send_command(Verb.FORCE_RELEASE, "n03")
     ground.end("n03", PursuitResult.CANCELLED)
     released = ground.flying["n03"]
     assert released.kind is IntentKind.RELEASE
@@ -91,7 +91,7 @@ def test_a_release_knows_how_its_node_stood_before_us_the_oldest_word_counts(
 
 
 @pytest.mark.parametrize(
-    ("standing", "said"),
+    ("hold_state", "text"),
     [
         (HoldState.OPEN, "n03 takes work again"),
         (
@@ -101,13 +101,13 @@ def test_a_release_knows_how_its_node_stood_before_us_the_oldest_word_counts(
     ],
 )
 def test_of_a_node_that_its_scheduler_keeps_down_nobody_says_that_it_takes_work(
-    standing: HoldState, said: str
+    hold_state: HoldState, text: str
 ) -> None:
     ground = quarantined(Fence.REQUIRE, answering=True)
-    ground.say(Verb.FORCE_RELEASE, "n03")
+    ground.send_command(Verb.FORCE_RELEASE, "n03")
     ground.end("n03", PursuitResult.CANCELLED)
     node = ground.nodes["n03"]
-    intent, node.standing, node.mark = ground.flying.pop("n03"), standing, None
+    intent, node.hold_state, node.mark = ground.flying.pop("n03"), hold_state, None
     seen = msgspec.structs.replace(node.seen(), reason="Not responding")
     ended = Pursued(
         intent=intent,
@@ -117,7 +117,7 @@ def test_of_a_node_that_its_scheduler_keeps_down_nobody_says_that_it_takes_work(
         observed=Observed(time=ground.now, node=seen),
     )
     ground.step(seen=(ended,))
-    assert said in [note.text for note in ground.notes]
+    assert text in [note.text for note in ground.notes]
 
 
 @pytest.mark.parametrize("fence", [Fence.REQUIRE, Fence.JOB])
@@ -200,8 +200,8 @@ def test_a_job_is_moved_after_the_fence_however_often_its_node_was_found_silent(
         ground.now += 1
         ground.step()
     assert ground.kinds("n03") == [QUARANTINE, *[MOVE] * 4]
-    told = [note.text for note in ground.notes if "waits for a fence" in note.text]
-    assert len(told) == 1
+    notes = [note.text for note in ground.notes if "waits for a fence" in note.text]
+    assert len(notes) == 1
     ground.nodes["n03"].answering = ground.nodes["n03"].agent = False
     found_silent(ground)
     ground.wait(80, every=5)

@@ -78,13 +78,13 @@ def test_an_end_is_an_end() -> None:
 
 def test_times_and_answers_are_kept() -> None:
     started = advanced(operation(), OperationState.STARTED, now=START + 1)
-    told = advanced(
+    answered = advanced(
         started,
         OperationState.ANSWERED,
         now=START + 2,
         report=Report(status=ReportStatus.DONE, text="ok"),
     )
-    seen = advanced(told, OperationState.OBSERVED, now=START + 3, by=Witness.OBSERVATION)
+    seen = advanced(answered, OperationState.OBSERVED, now=START + 3, by=Witness.OBSERVATION)
     assert (started.started, started.ended) == (START + 1, None)
     assert (seen.started, seen.ended) == (START + 1, START + 3)
     assert seen.report == Report(status=ReportStatus.DONE, text="ok")
@@ -147,7 +147,7 @@ def test_only_a_release_is_permitted_without_the_journal(kind: IntentKind) -> No
 
 def test_a_journal_has_the_report_under_the_key_of_before() -> None:
     report = Report(status=ReportStatus.DONE, text="ok")
-    told = msgspec.structs.replace(operation(), report=report)
-    written = msgspec.json.encode(told)
+    answered = msgspec.structs.replace(operation(), report=report)
+    written = msgspec.json.encode(answered)
     assert json.loads(written)["told"]["text"] == "ok"
-    assert msgspec.json.decode(written, type=Operation) == told
+    assert msgspec.json.decode(written, type=Operation) == answered

@@ -178,5 +178,5 @@ def test_who_holds_a_node_is_known_by_the_prefix_of_the_reason(
 
 
 def test_no_prefix_hides_another() -> None:
-    for begin in BEGINNINGS:
-        assert not [other for other in BEGINNINGS if other != begin and other.startswith(begin)]
+    for prefix in BEGINNINGS:
+        assert not [other for other in BEGINNINGS if other != prefix and other.startswith(prefix)]

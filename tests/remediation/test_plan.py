@@ -18,7 +18,7 @@ from accelwatch.remediation.policy.state.stage import Stage
 from support.remediation.small_fleet import JOB, POLICY, SETTINGS, Ground, job_policy
 
 WORTH = Worth(devices=8, job_devices=512, checkpoint_age_s=1800.0)
-ASKING = msgspec.structs.replace(POLICY, mode=Mode.APPROVE)
+APPROVING = msgspec.structs.replace(POLICY, mode=Mode.APPROVE)
 
 
 def plan(ground: Ground, node: str = "n03", worth: Worth | None = None) -> Plan:
@@ -32,12 +32,12 @@ def test_a_healthy_node_has_nothing_to_be_done() -> None:
 
 def test_a_plan_is_what_is_then_done() -> None:
     ground = Ground()
-    ground.say(Verb.STOP)
+    ground.send_command(Verb.STOP)
     case = ground.fault("n03")
     steps = plan(ground).steps
     assert [step.kind for step in steps] == [Kind.QUARANTINE, Kind.REBOOT, Kind.RELEASE]
     assert DenialKind.STOPPED in {denial.why for denial in steps[0].in_the_way}
-    ground.say(Verb.START)
+    ground.send_command(Verb.START)
     ground.end("n03")
     ground.end("n03")
     ground.clear("n03", case)
@@ -49,8 +49,8 @@ def test_a_plan_is_what_is_then_done() -> None:
 def test_everything_in_the_way_is_shown_not_the_first_only() -> None:
     ground = Ground()
     ground.nodes["n03"].ceiling = "observe"
-    ground.say(Verb.HOLD, "n03", reason="mine")
-    ground.fault("n03", trusted=False, policy=ASKING, group="g1")
+    ground.send_command(Verb.HOLD, "n03", reason="mine")
+    ground.fault("n03", trusted=False, policy=APPROVING, group="g1")
     whys = {denial.why for denial in plan(ground).steps[0].in_the_way}
     assert whys >= {
         DenialKind.CEILING,
@@ -62,7 +62,7 @@ def test_everything_in_the_way_is_shown_not_the_first_only() -> None:
 
 
 @pytest.mark.parametrize(
-    ("standing", "maintenance", "text"),
+    ("hold_state", "maintenance", "text"),
     [
         (HoldState.OPEN, False, ""),
         (HoldState.FOREIGN, False, "n03 is held by a person or another program by root"),
@@ -71,11 +71,11 @@ def test_everything_in_the_way_is_shown_not_the_first_only() -> None:
     ],
 )
 def test_what_somebody_else_has_is_not_taken_out(
-    standing: HoldState, maintenance: bool, text: str
+    hold_state: HoldState, maintenance: bool, text: str
 ) -> None:
     ground = Ground()
     node = ground.nodes["n03"]
-    node.standing, node.maintenance, node.set_by = standing, maintenance, "root"
+    node.hold_state, node.maintenance, node.set_by = hold_state, maintenance, "root"
     ground.fault("n03")
     denials = [one for one in plan(ground).steps[0].in_the_way if one.why is DenialKind.FOREIGN]
     assert [one.text for one in denials] == ([text] if text else [])
@@ -84,24 +84,24 @@ def test_what_somebody_else_has_is_not_taken_out(
 
 def test_a_yes_is_bound_to_the_plan_that_was_seen() -> None:
     ground = Ground()
-    ground.fault("n03", policy=ASKING)
+    ground.fault("n03", policy=APPROVING)
     assert ground.stage("n03") is Stage.AWAITING_APPROVAL
     seen = plan(ground).digest
-    ground.say(Verb.APPROVE, "n03", digest="0" * 16)
+    ground.send_command(Verb.APPROVE, "n03", digest="0" * 16)
     assert ground.kinds("n03") == []
-    other = msgspec.structs.replace(ASKING, rule="other", ladder=())
+    other = msgspec.structs.replace(APPROVING, rule="other", ladder=())
     ground.fault("n03", "i-other", policy=other, severity=Severity.CRITICAL)
     assert plan(ground).digest != seen
-    ground.say(Verb.APPROVE, "n03", digest=seen)
+    ground.send_command(Verb.APPROVE, "n03", digest=seen)
     assert ground.kinds("n03") == []
-    ground.say(Verb.APPROVE, "n03", digest=plan(ground).digest)
+    ground.send_command(Verb.APPROVE, "n03", digest=plan(ground).digest)
     assert ground.kinds("n03") == [Kind.QUARANTINE]
 
 
 def test_a_no_holds_for_its_time() -> None:
     ground = Ground()
-    ground.fault("n03", policy=ASKING)
-    ground.say(Verb.DENY, "n03", until=ground.now + 600)
+    ground.fault("n03", policy=APPROVING)
+    ground.send_command(Verb.DENY, "n03", until=ground.now + 600)
     assert ground.stage("n03") is Stage.SUPPRESSED
     ground.wait(660, every=60)
     assert ground.stage("n03") is Stage.AWAITING_APPROVAL
@@ -131,13 +131,13 @@ def test_a_price_weighs_the_job_against_the_node() -> None:
 
 def test_what_a_person_took_out_has_no_plan_of_a_rule() -> None:
     ground = Ground()
-    ground.say(Verb.QUARANTINE, "n03")
+    ground.send_command(Verb.QUARANTINE, "n03")
     ground.end("n03")
     assert ground.stage("n03") is Stage.QUARANTINED
     ground.wait(3600, every=300)
     assert ground.kinds("n03") == [Kind.QUARANTINE]
     assert "a person" in plan(ground).text
-    ground.say(Verb.RELEASE, "n03")
+    ground.send_command(Verb.RELEASE, "n03")
     ground.wait(30)
     ground.end("n03")
     assert ground.stage("n03") is Stage.HEALTHY
@@ -146,15 +146,15 @@ def test_what_a_person_took_out_has_no_plan_of_a_rule() -> None:
 
 def test_a_yes_to_one_plan_is_none_to_the_plan_that_comes_after_it() -> None:
     ground = Ground()
-    first = ground.fault("n03", policy=ASKING)
-    ground.say(Verb.STOP)
-    ground.fault("n03", "i-gone", policy=ASKING)
-    ground.say(Verb.APPROVE, "n03", digest=plan(ground).digest)
-    other = msgspec.structs.replace(ASKING, rule="other", ladder=())
+    first = ground.fault("n03", policy=APPROVING)
+    ground.send_command(Verb.STOP)
+    ground.fault("n03", "i-gone", policy=APPROVING)
+    ground.send_command(Verb.APPROVE, "n03", digest=plan(ground).digest)
+    other = msgspec.structs.replace(APPROVING, rule="other", ladder=())
     ground.fault("n03", "i-other", policy=other, severity=Severity.CRITICAL)
     for case in (first, msgspec.structs.replace(first, incident="i-gone")):
         ground.clear("n03", case)
-    ground.say(Verb.START)
+    ground.send_command(Verb.START)
     assert ground.kinds("n03") == []
     assert ground.stage("n03") is Stage.AWAITING_APPROVAL
 
@@ -170,8 +170,8 @@ def test_what_could_not_be_done_is_reported_and_is_in_the_plan_until_it_is_done(
     ground.notes.clear()
     ground.end("n03", PursuitResult.FAILED)
     text = "release of n03 could not be done: as the test says"
-    told = [one for one in ground.notes if one.loudness is Loudness.ALERT]
-    assert [(one.text, one.incident) for one in told] == [(text, "i-n03")]
+    alerts = [one for one in ground.notes if one.loudness is Loudness.ALERT]
+    assert [(one.text, one.incident) for one in alerts] == [(text, "i-n03")]
     assert planned(ground.state, "n03", ground.now, ground.settings).text == text
     ground.wait(1000)
     ground.end("n03")

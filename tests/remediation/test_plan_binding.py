@@ -30,7 +30,7 @@ from support.remediation.small_fleet import JOB, POLICY, SETTINGS, Ground, Node
 
 NODE = "n03"
 OTHER = JobKey("c", "18", 900_001.0)
-ASKS = msgspec.structs.replace(POLICY, mode=Mode.APPROVE, job=JobPolicy.REQUEUE)
+APPROVING = msgspec.structs.replace(POLICY, mode=Mode.APPROVE, job=JobPolicy.REQUEUE)
 
 
 @dataclass
@@ -44,7 +44,7 @@ class OwnedNode(Node):
         return msgspec.structs.replace(super().seen(), owners=owners)
 
 
-def waiting(policy: object = ASKS, **ground: object) -> Ground:
+def waiting(policy: object = APPROVING, **ground: object) -> Ground:
     """Job 17 of ada runs on a node that waits for a yes."""
     made = Ground(**ground)  # type: ignore[arg-type]
     before = made.nodes[NODE]
@@ -59,7 +59,7 @@ def plan_of(ground: Ground) -> Plan:
     return planned(ground.state, NODE, ground.now, ground.settings)
 
 
-def asked(ground: Ground) -> str:
+def waiting_digest(ground: Ground) -> str:
     remedy = ground.remedy(NODE)
     assert remedy is not None
     return remedy.approval.asked
@@ -72,7 +72,7 @@ def alerts(ground: Ground) -> list[str]:
 
 def approve(ground: Ground, digest: str) -> list[str]:
     """A person says yes to a plan; what is answered."""
-    return [note.text for note in ground.say(Verb.APPROVE, NODE, digest=digest).notes]
+    return [note.text for note in ground.send_command(Verb.APPROVE, NODE, digest=digest).notes]
 
 
 def a_job_comes(ground: Ground) -> None:
@@ -107,15 +107,15 @@ def the_rule_is_changed(ground: Ground) -> None:
 def test_another_plan_takes_another_yes(change: Callable[[Ground], None]) -> None:
     spares = SpareSettings(nodes=("n10", "n11"), near=())
     settings = msgspec.structs.replace(SETTINGS, spares=spares)
-    ground = waiting(msgspec.structs.replace(ASKS, draw_spare=True), settings=settings)
-    before = asked(ground)
+    ground = waiting(msgspec.structs.replace(APPROVING, draw_spare=True), settings=settings)
+    before = waiting_digest(ground)
     change(ground)
     ground.wait(10)
-    assert asked(ground) not in ("", before)
-    assert asked(ground) == plan_of(ground).digest
+    assert waiting_digest(ground) not in ("", before)
+    assert waiting_digest(ground) == plan_of(ground).digest
     assert any("the plan for n03 has changed" in text for text in approve(ground, before))
     assert ground.kinds(NODE) == []
-    approve(ground, asked(ground))
+    approve(ground, waiting_digest(ground))
     assert ground.kinds(NODE) == [IntentKind.QUARANTINE]
 
 
@@ -130,10 +130,10 @@ def reword(patch: pytest.MonkeyPatch) -> None:
 
 def test_other_words_for_the_same_plan_take_no_other_yes(monkeypatch: pytest.MonkeyPatch) -> None:
     ground = waiting()
-    before = asked(ground)
+    before = waiting_digest(ground)
     reword(monkeypatch)
     ground.wait(10)
-    assert (asked(ground), plan_of(ground).digest) == (before, before)
+    assert (waiting_digest(ground), plan_of(ground).digest) == (before, before)
     approve(ground, before)
     assert ground.kinds(NODE) == [IntentKind.QUARANTINE]
 
@@ -168,10 +168,10 @@ def restored(ground: Ground, **approval: str) -> None:
 def test_what_an_older_hub_has_requested_still_waits_and_can_be_approved() -> None:
     ground = waiting()
     before = in_words(ground)
-    assert before != asked(ground)
+    assert before != waiting_digest(ground)
     restored(ground, asked=before)
     ground.wait(10)
-    assert asked(ground) == before
+    assert waiting_digest(ground) == before
     assert plan_of(ground).digest == before, "links and forms speak of the same plan"
     approve(ground, before)
     assert ground.kinds(NODE) == [IntentKind.QUARANTINE]
@@ -183,8 +183,8 @@ def test_what_an_older_hub_has_requested_changes_with_the_plan() -> None:
     restored(ground, asked=before)
     a_job_comes(ground)
     ground.wait(10)
-    assert asked(ground) not in ("", before)
-    assert plan_of(ground).digest == asked(ground)
+    assert waiting_digest(ground) not in ("", before)
+    assert plan_of(ground).digest == waiting_digest(ground)
     assert any("the plan for n03 has changed" in text for text in approve(ground, before))
 
 
@@ -212,7 +212,7 @@ def test_what_an_older_hub_has_requested_names_no_plan_that_waits_for_nobody() -
 
 def test_a_change_that_the_poll_at_the_approval_shows_counts() -> None:
     ground = waiting()
-    before = asked(ground)
+    before = waiting_digest(ground)
     a_job_comes(ground)
     ground.step()
     approve(ground, before)
@@ -222,13 +222,13 @@ def test_a_change_that_the_poll_at_the_approval_shows_counts() -> None:
 def test_a_plan_names_jobs_and_owners() -> None:
     ground = waiting()
     assert "move job 17 of ada to other nodes" in [step.text for step in plan_of(ground).steps]
-    later = waiting(msgspec.structs.replace(ASKS, when=When.AFTER_JOB))
+    later = waiting(msgspec.structs.replace(APPROVING, when=When.AFTER_JOB))
     texts = [step.text for step in plan_of(later).steps]
     assert texts[0] == "take n03 out of the pool; job 17 of ada runs there until it ends"
-    before = asked(later)
+    before = waiting_digest(later)
     a_job_comes(later)
     later.wait(10)
-    assert asked(later) != before, "also of one that only runs to its end"
+    assert waiting_digest(later) != before, "also of one that only runs to its end"
 
 
 def test_jobs_that_come_and_go_call_nobody_again() -> None:
@@ -250,21 +250,21 @@ def test_jobs_that_come_and_go_call_nobody_again() -> None:
 
 def test_a_yes_that_waits_holds_as_long_as_the_plan_is_the_same() -> None:
     ground = waiting()
-    ground.say(Verb.STOP)
+    ground.send_command(Verb.STOP)
     assert ground.stage(NODE) is Stage.SUSPECT
-    approve(ground, asked(ground))
+    approve(ground, waiting_digest(ground))
     ground.wait(60)
-    ground.say(Verb.START)
+    ground.send_command(Verb.START)
     assert ground.kinds(NODE) == [IntentKind.QUARANTINE]
 
 
 def test_a_yes_that_waits_is_void_when_a_job_comes() -> None:
     ground = waiting()
-    ground.say(Verb.STOP)
-    approve(ground, asked(ground))
+    ground.send_command(Verb.STOP)
+    approve(ground, waiting_digest(ground))
     a_job_comes(ground)
     ground.wait(60)
-    ground.say(Verb.START)
+    ground.send_command(Verb.START)
     ground.wait(10)
     assert ground.kinds(NODE) == []
     assert ground.stage(NODE) is Stage.AWAITING_APPROVAL
@@ -289,12 +289,12 @@ def hangs(ground: Ground) -> None:
         ground.step(seen=ground.looks()[:-1], look=False)
 
 
-def begins_again(ground: Ground) -> None:
+def restarts(ground: Ground) -> None:
     ground.killed()
     ground.wait(200)
 
 
-@pytest.mark.parametrize("hiccup", [fails_once, fails_for_long, hangs, begins_again])
+@pytest.mark.parametrize("hiccup", [fails_once, fails_for_long, hangs, restarts])
 def test_a_scheduler_that_hiccups_asks_nobody_again(hiccup: Callable[[Ground], None]) -> None:
     ground = waiting()
     before = ground.remedy(NODE)
@@ -314,11 +314,11 @@ def test_a_scheduler_that_hiccups_asks_nobody_again(hiccup: Callable[[Ground], N
 
 def test_a_budget_that_is_spent_meanwhile_takes_no_question_back() -> None:
     ground = waiting()
-    before = asked(ground)
+    before = waiting_digest(ground)
     ground.fault("n10")
     assert ground.kinds("n10") == [IntentKind.QUARANTINE]
     ground.wait(30)
-    assert (ground.stage(NODE), asked(ground)) == (Stage.AWAITING_APPROVAL, before)
+    assert (ground.stage(NODE), waiting_digest(ground)) == (Stage.AWAITING_APPROVAL, before)
     approve(ground, before)
     assert ground.kinds(NODE) == [], "an approved plan waits for the pace of the budget"
     ground.wait(SETTINGS.budget.spacing_s)
@@ -328,11 +328,11 @@ def test_a_budget_that_is_spent_meanwhile_takes_no_question_back() -> None:
 
 def test_what_changed_during_a_hiccup_takes_another_yes() -> None:
     ground = waiting()
-    before = asked(ground)
+    before = waiting_digest(ground)
     ground.unavailable = "connection refused"
     a_job_comes(ground)
     ground.wait(30)
-    assert asked(ground) == before
+    assert waiting_digest(ground) == before
     ground.unavailable = ""
     ground.wait(10)
     approve(ground, before)
@@ -358,7 +358,7 @@ def test_what_people_say_counts_during_a_hiccup_too(verb: Verb) -> None:
     ground = waiting()
     ground.unavailable = "connection refused"
     ground.wait(10)
-    ground.say(verb, "" if verb.of_all else NODE)
+    ground.send_command(verb, "" if verb.of_all else NODE)
     assert ground.stage(NODE) is not Stage.AWAITING_APPROVAL
 
 
@@ -398,10 +398,10 @@ class ApprovedFleet:
         happen()
         command = Command(verb=Verb.APPROVE, by="ana", at=0.0, node=NODE, digest=self.plan)
 
-        async def say() -> None:
+        async def command_now() -> None:
             self.replies.append(await self.watch.engine.submit_command(command))
 
-        self.saying = asyncio.ensure_future(say())
+        self.commanding = asyncio.ensure_future(command_now())
 
     @property
     def drained(self) -> bool:

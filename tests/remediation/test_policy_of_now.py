@@ -13,7 +13,7 @@ from support.remediation.small_fleet import POLICY, Ground
 
 NODE = "n03"
 OBSERVED = msgspec.structs.replace(POLICY, mode=Mode.OBSERVE)
-TOLD = Policy(rule="nvidia.xid.contained")
+REPORTED = Policy(rule="nvidia.xid.contained")
 
 
 def becomes(ground: Ground, case: Case, policy: Policy) -> None:
@@ -22,7 +22,7 @@ def becomes(ground: Ground, case: Case, policy: Policy) -> None:
     ground.wait(60, every=10)
 
 
-@pytest.mark.parametrize("before", [OBSERVED, TOLD])
+@pytest.mark.parametrize("before", [OBSERVED, REPORTED])
 def test_an_incident_that_a_rule_with_an_action_joins_is_acted_on(before: Policy) -> None:
     ground = Ground()
     case = ground.fault(NODE, policy=before)
@@ -32,34 +32,34 @@ def test_an_incident_that_a_rule_with_an_action_joins_is_acted_on(before: Policy
     assert ground.kinds(NODE) == [Kind.QUARANTINE]
 
 
-@pytest.mark.parametrize("after", [OBSERVED, TOLD])
+@pytest.mark.parametrize("after", [OBSERVED, REPORTED])
 def test_what_waits_is_not_started_when_its_rule_is_lowered(after: Policy) -> None:
     ground = Ground()
-    ground.say(Verb.STOP)
+    ground.send_command(Verb.STOP)
     case = ground.fault(NODE)
     ground.wait(60)
     becomes(ground, case, after)
-    ground.say(Verb.START)
+    ground.send_command(Verb.START)
     ground.wait(600)
     assert (ground.stage(NODE), ground.kinds(NODE)) == (Stage.SUSPECT, [])
 
 
 def test_a_plan_that_is_another_by_now_needs_approval_again() -> None:
-    asks = msgspec.structs.replace(POLICY, mode=Mode.APPROVE)
+    approving = msgspec.structs.replace(POLICY, mode=Mode.APPROVE)
     ground = Ground()
-    case = ground.fault(NODE, policy=asks)
+    case = ground.fault(NODE, policy=approving)
     old = ground.remedy(NODE)
     assert old is not None
-    becomes(ground, case, msgspec.structs.replace(asks, ladder=()))
-    ground.say(Verb.APPROVE, NODE, digest=old.approval.asked)
+    becomes(ground, case, msgspec.structs.replace(approving, ladder=()))
+    ground.send_command(Verb.APPROVE, NODE, digest=old.approval.asked)
     assert (ground.stage(NODE), ground.kinds(NODE)) == (Stage.AWAITING_APPROVAL, [])
     new = ground.remedy(NODE)
     assert new is not None
-    ground.say(Verb.APPROVE, NODE, digest=new.approval.asked)
+    ground.send_command(Verb.APPROVE, NODE, digest=new.approval.asked)
     assert ground.kinds(NODE) == [Kind.QUARANTINE]
 
 
-@pytest.mark.parametrize("after", [OBSERVED, TOLD])
+@pytest.mark.parametrize("after", [OBSERVED, REPORTED])
 def test_what_was_started_is_ended_as_it_was_started(after: Policy) -> None:
     ground = Ground()
     case = ground.fault(NODE)
@@ -85,7 +85,7 @@ def test_what_failed_before_the_node_was_out_is_not_tried_again_by_a_lowered_rul
 def test_another_incident_of_a_node_that_is_out_has_the_policy_of_its_rule() -> None:
     ground = Ground()
     ground.fault(NODE)
-    second = ground.fault(NODE, "i-second", policy=TOLD)
+    second = ground.fault(NODE, "i-second", policy=REPORTED)
     ground.end(NODE)
     becomes(ground, second, POLICY)
     remedy = ground.remedy(NODE)
@@ -96,14 +96,14 @@ def test_another_incident_of_a_node_that_is_out_has_the_policy_of_its_rule() -> 
     }
 
 
-@pytest.mark.parametrize(("later_s", "begun"), [(0.0, []), (1.0, [Kind.QUARANTINE])])
+@pytest.mark.parametrize(("later_s", "started"), [(0.0, []), (1.0, [Kind.QUARANTINE])])
 def test_only_what_is_seen_after_a_person_has_mended_a_node_counts(
-    later_s: float, begun: list[Kind]
+    later_s: float, started: list[Kind]
 ) -> None:
     ground = Ground()
-    ground.say(Verb.RECOVERED, NODE)
+    ground.send_command(Verb.RECOVERED, NODE)
     mended = ground.now
     ground.wait(10)
     ground.fault(NODE, evidence_at=mended + later_s)
     ground.wait(60)
-    assert ground.kinds(NODE) == begun
+    assert ground.kinds(NODE) == started

@@ -43,19 +43,19 @@ def test_between_two_looks_a_scheduler_has_time_for_what_is_done(
     clock = LoopClock(loop)
     action = SlowAction(FakeScheduler(clock, ["n1"]))
     action.takes_s = takes_s
-    heard: list[Poll] = []
-    poller = Poller({"a": action}, clock, heard.append)
+    polls: list[Poll] = []
+    poller = Poller({"a": action}, clock, polls.append)
 
     async def scenario() -> None:
         looking = asyncio.create_task(poller.run())
-        while len(heard) < 4:
+        while len(polls) < 4:
             if wanted:
                 poller.refresh()
             await asyncio.sleep(0.01)
         looking.cancel()
 
     run(loop, scenario())
-    pauses = [after.time - before.time for before, after in itertools.pairwise(heard)]
+    pauses = [after.time - before.time for before, after in itertools.pairwise(polls)]
     assert pauses == pytest.approx([every_s] * 3, abs=0.02)
 
 

@@ -40,7 +40,7 @@ def speak(ground: Ground, name: str = NAME) -> None:
 
 
 def probes(ground: Ground) -> list[Intent]:
-    return [intent for intent in ground.begun if intent.kind is IntentKind.PROBE]
+    return [intent for intent in ground.started if intent.kind is IntentKind.PROBE]
 
 
 def test_it_is_probed_once_for_each_time_that_it_falls_silent() -> None:
@@ -81,11 +81,11 @@ def test_a_node_that_never_reported_otherwise_is_not_probed() -> None:
 
 
 def _held(ground: Ground) -> None:
-    ground.say(Verb.HOLD, NAME)
+    ground.send_command(Verb.HOLD, NAME)
 
 
 def _stopped(ground: Ground) -> None:
-    ground.say(Verb.STOP)
+    ground.send_command(Verb.STOP)
 
 
 def _labelled(ground: Ground) -> None:
@@ -101,7 +101,7 @@ def _site_low(ground: Ground) -> None:
 
 
 def _foreign(ground: Ground) -> None:
-    ground.nodes[NAME].standing = HoldState.FOREIGN
+    ground.nodes[NAME].hold_state = HoldState.FOREIGN
 
 
 def _maintained(ground: Ground) -> None:
@@ -141,7 +141,7 @@ def test_it_is_not_probed_where_it_may_not_be_or_need_not(keep: Callable[[Ground
 
 def test_our_own_node_is_probed_too_and_one_without_a_job_is_left_to_the_action() -> None:
     ground = ground_of()
-    ground.nodes[NAME].standing, ground.nodes[NAME].jobs = HoldState.OURS, ()
+    ground.nodes[NAME].hold_state, ground.nodes[NAME].jobs = HoldState.OURS, ()
     ground.step()
     fall_silent(ground)
     assert len(probes(ground)) == 1

@@ -42,7 +42,7 @@ def alerts(ground: Ground) -> list[str]:
 
 def test_nodes_of_a_rack_are_counted_and_those_of_it_that_are_out() -> None:
     ground = fleet()
-    ground.nodes["n03"].standing = HoldState.FOREIGN
+    ground.nodes["n03"].hold_state = HoldState.FOREIGN
     ground.step()
     counts = StepContext(ground.state, ground.settings, ground.now).group_counts
     assert (counts.sizes["rack=r0"], counts.sizes["rack=r1"]) == (8, 8)
@@ -92,8 +92,8 @@ def test_a_peer_that_is_to_blame_is_no_peer_any_more() -> None:
     ground.nodes["n03"].jobs = ()
     ground.wait(300, every=60)
     ground.end_chore(Kind.TEST, measured=fast)
-    begun = [(one.node, one.peer) for one in ground.of_kind(Kind.TEST)]
-    assert begun[:2] == [("n01", "n02"), ("n01", "n03")]
+    pairs = [(one.node, one.peer) for one in ground.of_kind(Kind.TEST)]
+    assert pairs[:2] == [("n01", "n02"), ("n01", "n03")]
     assert "n02 may be slow" in alerts(ground)[-1]
     assert ground.state.tests["n02.site"].runs["pair"].failed
     assert "n02" not in ground.state.tests
@@ -102,6 +102,6 @@ def test_a_peer_that_is_to_blame_is_no_peer_any_more() -> None:
 def test_a_mark_of_ours_that_nobody_knows_is_that_of_the_hubs_node() -> None:
     ground = fleet()
     node = ground.nodes["n05"]
-    node.standing, node.mark, node.set_by = HoldState.OURS, OwnerAnnotation("i9", 1), "accelwatch"
+    node.hold_state, node.mark, node.set_by = HoldState.OURS, OwnerAnnotation("i9", 1), "accelwatch"
     ground.wait(60)
     assert set(ground.state.remedies) == {"n05.site"}

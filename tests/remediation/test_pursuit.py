@@ -28,7 +28,11 @@ from remediation.bench import Bench, intent
 from remediation.fake_scheduler import STEPS
 from remediation.virtual_time import START
 
-RESERVED, STARTED, TOLD = OperationState.RESERVED, OperationState.STARTED, OperationState.ANSWERED
+RESERVED, STARTED, ANSWERED = (
+    OperationState.RESERVED,
+    OperationState.STARTED,
+    OperationState.ANSWERED,
+)
 OBSERVED, FAILED = OperationState.OBSERVED, OperationState.FAILED
 UNKNOWN, CANCELLED = OperationState.UNKNOWN, OperationState.CANCELLED
 QUARANTINE = intent(IntentKind.QUARANTINE)
@@ -82,7 +86,7 @@ def test_each_effect_is_written_down_before_it_happens(bench: Bench) -> None:
     assert bench.lives() == [
         ("drain", RESERVED),
         ("drain", STARTED),
-        ("drain", TOLD),
+        ("drain", ANSWERED),
         ("drain", OBSERVED),
     ]
 
@@ -191,12 +195,12 @@ def test_what_may_be_repeated_is_tried_again_after_1_4_and_16_seconds(bench: Ben
     end = bench.pursue(QUARANTINE)
     assert end is not None
     assert (end.result, end.text) == (PursuitResult.FAILED, "drain n1: tried 4 times")
-    begun = [
+    started = [
         time - START
         for time, state in zip(times, bench.lives(), strict=True)
         if state == ("drain", STARTED)
     ]
-    assert begun == pytest.approx([0.0, 1.0, 5.0, 21.0], abs=0.1)
+    assert started == pytest.approx([0.0, 1.0, 5.0, 21.0], abs=0.1)
     assert [one.attempt for one in bench.operations()] == [1, 2, 3, 4]
 
 
@@ -217,7 +221,7 @@ def test_what_may_not_be_repeated_is_so_only_when_it_is_seen_not_to_have_happene
     assert bench.lives()[:4] == [
         ("requeue", RESERVED),
         ("requeue", STARTED),
-        ("requeue", TOLD),
+        ("requeue", ANSWERED),
         ("requeue", FAILED),
     ]
     assert bench.world.count("requeue", "17") == 1
@@ -293,9 +297,9 @@ def test_what_does_not_stay_is_done_again_but_not_for_ever(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     draw = Step(kind="draw", arguments={"node": "n1", "spare": "s1"}, text="draw s1")
-    said = itertools.cycle([Recovery.DONE, Recovery.REDO])
+    outcomes = itertools.cycle([Recovery.DONE, Recovery.REDO])
     monkeypatch.setattr(bench.action, "propose", lambda *_: draw)
-    monkeypatch.setattr(bench.action, "recover", lambda *_: next(said))
+    monkeypatch.setattr(bench.action, "recover", lambda *_: next(outcomes))
     end = bench.pursue(intent(IntentKind.DRAW_SPARE, spare="s1"))
     assert end is not None
     assert (end.result, end.text) == (
@@ -368,7 +372,7 @@ def test_a_step_that_is_open_is_looked_at_before_it_is_cancelled(bench: Bench) -
     bench.loop.run_until_complete(pursuit.run())
     assert [one.result for one in bench.reported] == [PursuitResult.CANCELLED]
     assert bench.reported[0].time >= START + 60.0
-    assert [state for _, state in bench.lives()] == [RESERVED, STARTED, TOLD, OBSERVED]
+    assert [state for _, state in bench.lives()] == [RESERVED, STARTED, ANSWERED, OBSERVED]
 
 
 def test_a_journal_that_cannot_be_written_prevents_every_effect(bench: Bench) -> None:
@@ -488,10 +492,10 @@ def test_an_action_that_fails_to_say_who_has_changed_a_step_is_queried_again(
 ) -> None:
     draw = Step(kind="draw", arguments={"node": "n1", "spare": "s1"}, text="draw s1")
     recoveries = iter([Recovery.REDO])
-    said = itertools.chain([draw, None], itertools.repeat(Achieved("s1 is drawn")))
+    outcomes = itertools.chain([draw, None], itertools.repeat(Achieved("s1 is drawn")))
 
     def propose(*_: object) -> Proposal:
-        proposal = next(said)
+        proposal = next(outcomes)
         if proposal is None:
             raise KeyError("nodes")
         return proposal

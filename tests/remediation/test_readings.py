@@ -42,15 +42,15 @@ def remedy(ground: Ground) -> Remedy:
     return found
 
 
-@pytest.mark.parametrize("standing", [True, False])
+@pytest.mark.parametrize("active", [True, False])
 @pytest.mark.parametrize(("interval_s", "limit"), [(1.0, "2 s"), (15.0, "30 s")])
 def test_a_silent_node_is_not_taken_out_until_it_speaks_again(
-    standing: bool, interval_s: float, limit: str
+    active: bool, interval_s: float, limit: str
 ) -> None:
     ground = Ground()
     ground.now += 9.0
     silenced(ground, interval_s=interval_s)
-    ground.fault(NODE, standing=standing)
+    ground.fault(NODE, active=active)
     assert ground.kinds(NODE) == []
     text = (
         f"the last reading of {NODE} is 9 s old, and nothing is done on a reading older than {limit} "
@@ -78,19 +78,19 @@ def test_what_was_not_reported_for_long_is_not_taken_out_either() -> None:
 
 def test_a_device_whose_own_source_is_silent_is_not_current() -> None:
     ground = Ground()
-    ground.say(Verb.STOP)
+    ground.send_command(Verb.STOP)
     ground.fault(NODE, device="gpu-1")
     ground.now += 1.0
     node = ground.nodes[NODE]
-    heard = msgspec.structs.replace(node.status(ground.now), late_devices=("gpu-1",))
-    node.status = lambda now: msgspec.structs.replace(heard, time=now)  # type: ignore[method-assign]
-    ground.say(Verb.START)
+    status = msgspec.structs.replace(node.status(ground.now), late_devices=("gpu-1",))
+    node.status = lambda now: msgspec.structs.replace(status, time=now)  # type: ignore[method-assign]
+    ground.send_command(Verb.START)
     assert ground.kinds(NODE) == []
     assert in_the_way(ground, Kind.QUARANTINE) == [
         f"the source of gpu-1 on {NODE} is silent, and nothing is done on a reading older than 2 s "
         "(two of its intervals)"
     ]
-    heard = msgspec.structs.replace(heard, late_devices=("gpu-2",))
+    status = msgspec.structs.replace(status, late_devices=("gpu-2",))
     ground.step()
     assert ground.kinds(NODE) == [Kind.QUARANTINE]
 
@@ -116,7 +116,7 @@ def test_a_person_takes_a_silent_node_out() -> None:
     ground = Ground()
     silenced(ground)
     ground.fault(NODE)
-    ground.say(Verb.QUARANTINE, NODE)
+    ground.send_command(Verb.QUARANTINE, NODE)
     ground.step()
     assert ground.kinds(NODE) == [Kind.QUARANTINE]
 
@@ -124,16 +124,16 @@ def test_a_person_takes_a_silent_node_out() -> None:
 def test_a_request_outlives_a_silence_and_is_not_repeated() -> None:
     ground = Ground()
     ground.fault(NODE, policy=msgspec.structs.replace(POLICY, mode=Mode.APPROVE))
-    asked = [note for note in ground.notes if "may n03 be taken out" in note.text]
+    requests = [note for note in ground.notes if "may n03 be taken out" in note.text]
     silenced(ground)
     ground.now += 5.0
     ground.step()
     assert ground.stage(NODE) is Stage.AWAITING_APPROVAL
-    ground.say(Verb.APPROVE, NODE, digest=remedy(ground).approval.asked)
+    ground.send_command(Verb.APPROVE, NODE, digest=remedy(ground).approval.asked)
     assert ground.kinds(NODE) == []
     speaks(ground)
     assert ground.kinds(NODE) == [Kind.QUARANTINE]
-    assert [note for note in ground.notes if "may n03 be taken out" in note.text] == asked
+    assert [note for note in ground.notes if "may n03 be taken out" in note.text] == requests
 
 
 def test_no_approval_is_requested_for_a_silent_node() -> None:
@@ -179,7 +179,7 @@ def test_a_release_asks_for_its_own_proof_only() -> None:
 
 def test_an_engine_that_has_just_started_has_no_reading() -> None:
     ground = Ground()
-    ground.say(Verb.STOP)
+    ground.send_command(Verb.STOP)
     ground.fault(NODE)
     world = msgspec.structs.replace(
         ground.state.world,

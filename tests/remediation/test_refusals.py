@@ -18,7 +18,7 @@ from support.remediation.small_fleet import JOB, POLICY, SETTINGS, Ground, job_p
 FAST = msgspec.structs.replace(
     SETTINGS, budget=Budget(share=0.25, min_available=0.7, per_hour=100, spacing_s=0.0)
 )
-ASKS = msgspec.structs.replace(POLICY, mode=Mode.APPROVE)
+APPROVING = msgspec.structs.replace(POLICY, mode=Mode.APPROVE)
 NODE = "n03"
 
 
@@ -68,7 +68,7 @@ def verifying() -> Ground:
 
 
 @pytest.mark.parametrize(
-    ("begin", "kind"),
+    ("prepare", "kind"),
     [
         (quarantining, IntentKind.QUARANTINE),
         (draining, IntentKind.MOVE_JOB),
@@ -76,16 +76,16 @@ def verifying() -> Ground:
         (releasing, IntentKind.RELEASE),
     ],
 )
-def test_what_the_scheduler_refuses_counts_as_what_fails(begin: object, kind: IntentKind) -> None:
-    assert callable(begin)
-    ground = begin()
+def test_what_the_scheduler_refuses_counts_as_what_fails(prepare: object, kind: IntentKind) -> None:
+    assert callable(prepare)
+    ground = prepare()
     assert ground.kinds(NODE)[-1] is kind
     ground.end(NODE, PursuitResult.REFUSED, RefusalKind.NOT_ALLOWED)
     assert counted(ground) == 1
 
 
 @pytest.mark.parametrize(
-    ("begin", "refusal"),
+    ("prepare", "refusal"),
     [
         (draining, RefusalKind.IMPOSSIBLE),
         (remediating, RefusalKind.IMPOSSIBLE),
@@ -94,10 +94,10 @@ def test_what_the_scheduler_refuses_counts_as_what_fails(begin: object, kind: In
     ],
 )
 def test_what_was_never_requested_from_the_scheduler_counts_for_nothing(
-    begin: object, refusal: RefusalKind
+    prepare: object, refusal: RefusalKind
 ) -> None:
-    assert callable(begin)
-    ground = begin()
+    assert callable(prepare)
+    ground = prepare()
     ground.end(NODE, PursuitResult.REFUSED, refusal)
     assert counted(ground) == 0
 
@@ -123,7 +123,7 @@ def test_refused_quarantines_open_the_breaker() -> None:
 def test_with_the_breaker_open_the_text_says_so_and_no_approval_is_requested() -> None:
     ground = opened()
     before = len(ground.notes)
-    ground.fault(NODE, policy=ASKS)
+    ground.fault(NODE, policy=APPROVING)
     ground.wait(60)
     remedy = ground.remedy(NODE)
     assert remedy is not None
@@ -137,8 +137,8 @@ def test_with_the_breaker_open_the_text_says_so_and_no_approval_is_requested() -
 
 def test_a_rule_that_asks_does_so_when_the_breaker_is_closed() -> None:
     ground = opened()
-    ground.fault(NODE, policy=ASKS)
-    ground.say(Verb.RESET_BREAKER)
+    ground.fault(NODE, policy=APPROVING)
+    ground.send_command(Verb.RESET_BREAKER)
     ground.wait(5)
     remedy = ground.remedy(NODE)
     assert remedy is not None
@@ -149,7 +149,7 @@ def test_a_rule_that_asks_does_so_when_the_breaker_is_closed() -> None:
 
 def test_what_waits_for_a_yes_when_the_breaker_opens_says_so_too() -> None:
     ground = Ground(settings=FAST)
-    ground.fault(NODE, policy=ASKS)
+    ground.fault(NODE, policy=APPROVING)
     for name in ("n01", "n09", "n17"):
         ground.fault(name)
         ground.end(name, PursuitResult.REFUSED, RefusalKind.NOT_ALLOWED)

@@ -75,7 +75,7 @@ def test_what_fails_again_long_after_it_was_given_back_is_no_relapse(ground: Gro
 
 def test_a_person_who_takes_it_out_again_makes_no_relapse(ground: Ground) -> None:
     given_back(ground, taken_out(ground))
-    ground.say(Verb.QUARANTINE, NODE)
+    ground.send_command(Verb.QUARANTINE, NODE)
     ground.end(NODE)
     assert score(ground.state.scores, f"node:{NODE}", ground.now) == 0.0
 
@@ -111,7 +111,7 @@ def test_a_person_lets_it_go_and_the_count_starts_anew(ground: Ground, verb: Ver
     case = relapses(ground, MOST)
     ground.clear(NODE, case)
     ground.wait(600)
-    ground.say(verb, NODE)
+    ground.send_command(verb, NODE)
     for _ in range(200):
         if ground.kinds(NODE)[-1] is Kind.RELEASE:
             break

@@ -33,7 +33,7 @@ def test_each_test_has_to_pass_before_it_is_released() -> None:
     mended(ground, tests=("first", "second"))
     ground.end(NODE)
     ground.end(NODE)
-    assert [one.test for one in ground.begun if one.kind is Kind.TEST] == ["first", "second"]
+    assert [one.test for one in ground.started if one.kind is Kind.TEST] == ["first", "second"]
     assert ground.kinds(NODE)[-1] is Kind.RELEASE
 
 
@@ -63,11 +63,11 @@ def test_on_probation_it_is_ours_no_more() -> None:
 def test_our_mark_on_a_node_that_a_person_has_forgotten_is_left_alone() -> None:
     ground = Ground()
     mended(ground)
-    ground.say(Verb.FORGET, NODE)
-    begun = ground.kinds(NODE)
+    ground.send_command(Verb.FORGET, NODE)
+    kinds = ground.kinds(NODE)
     ground.wait(3600, every=60)
-    assert ground.nodes[NODE].standing is HoldState.OURS
-    assert (ground.stage(NODE), ground.kinds(NODE)) == (Stage.HEALTHY, begun)
+    assert ground.nodes[NODE].hold_state is HoldState.OURS
+    assert (ground.stage(NODE), ground.kinds(NODE)) == (Stage.HEALTHY, kinds)
 
 
 def test_a_job_from_which_no_checkpoint_can_be_requested_leaves_all_the_same() -> None:
@@ -83,10 +83,10 @@ def test_a_job_from_which_no_checkpoint_can_be_requested_leaves_all_the_same() -
 
 
 @pytest.mark.parametrize(
-    ("ending", "told"), [(PursuitResult.ACHIEVED, 0), (PursuitResult.REFUSED, 1)]
+    ("ending", "count"), [(PursuitResult.ACHIEVED, 0), (PursuitResult.REFUSED, 1)]
 )
 def test_a_spare_that_could_not_be_given_back_is_reported_with_its_node(
-    ending: PursuitResult, told: int
+    ending: PursuitResult, count: int
 ) -> None:
     spares = SpareSettings(nodes=(SPARE,), alike=())
     ground = Ground(settings=msgspec.structs.replace(SETTINGS, spares=spares))
@@ -95,11 +95,11 @@ def test_a_spare_that_could_not_be_given_back_is_reported_with_its_node(
     ground.end(NODE)
     assert ground.kinds(NODE)[-1] is Kind.DRAW_SPARE
     ground.end(NODE)
-    ground.say(Verb.FORGET, NODE)
+    ground.send_command(Verb.FORGET, NODE)
     ground.end_chore(Kind.RETURN_SPARE, ending)
     alerts = [one for one in ground.notes if "was not done" in one.text]
-    assert [one.loudness for one in alerts] == [Loudness.ALERT] * told
-    assert [one.node for one in alerts] == [NODE] * told
+    assert [one.loudness for one in alerts] == [Loudness.ALERT] * count
+    assert [one.node for one in alerts] == [NODE] * count
 
 
 def of_release(ground: Ground) -> list[tuple[str, float | None]]:
@@ -160,7 +160,7 @@ def test_a_node_that_somebody_gives_back_starts_anew() -> None:
     ground.wait(20, every=10)
     assert ground.kinds(NODE) == [Kind.QUARANTINE, Kind.REBOOT]
     node = ground.nodes[NODE]
-    node.standing, node.mark, node.set_by = HoldState.FOREIGN, None, "admin"
+    node.hold_state, node.mark, node.set_by = HoldState.FOREIGN, None, "admin"
     ground.wait(20, every=10)
     ground.fault(NODE, "i-second")
     ground.end(NODE, PursuitResult.CANCELLED)
@@ -173,7 +173,7 @@ def test_a_node_that_somebody_gives_back_starts_anew() -> None:
 
 def release_note(ground: Ground) -> str:
     """What a person is told who asks for a release."""
-    outcome = ground.say(Verb.RELEASE, NODE)
+    outcome = ground.send_command(Verb.RELEASE, NODE)
     (note,) = [one for one in outcome.notes if one.text.startswith("release changes nothing")]
     return note.text
 
@@ -196,15 +196,15 @@ def test_a_release_of_a_bad_node_that_a_person_took_out_does_not_promise_its_ret
     ground = Ground()
     ground.fault(NODE, policy=ONLY_OUT)
     ground.end(NODE)
-    ground.say(Verb.QUARANTINE, NODE)
+    ground.send_command(Verb.QUARANTINE, NODE)
     assert "nvidia.gpu.lost; only a person gives it back" in release_note(ground)
 
 
 def test_a_release_of_a_node_that_is_well_is_no_warning() -> None:
     ground = Ground()
-    ground.say(Verb.QUARANTINE, NODE)
+    ground.send_command(Verb.QUARANTINE, NODE)
     ground.end(NODE)
-    outcome = ground.say(Verb.RELEASE, NODE)
+    outcome = ground.send_command(Verb.RELEASE, NODE)
     assert not [one for one in outcome.notes if "changes nothing" in one.text]
 
 
@@ -230,8 +230,8 @@ def test_what_a_clock_that_was_set_has_added_is_not_reported_as_verified() -> No
 
 def test_one_for_whom_a_person_vouches_is_not_reported_as_verified() -> None:
     ground = Ground()
-    ground.say(Verb.QUARANTINE, NODE)
+    ground.send_command(Verb.QUARANTINE, NODE)
     ground.end(NODE)
-    ground.say(Verb.RELEASE, NODE)
+    ground.send_command(Verb.RELEASE, NODE)
     ground.wait(60)
     assert verified(ground) == [f"{NODE} is healthy, as ana says, and fresh data confirm it"]

@@ -114,13 +114,13 @@ def test_what_only_happened_is_not_active() -> None:
 
 def test_what_counts_until_the_node_is_booted_is_active() -> None:
     happened = incident(evidence=(Evidence(signal="xid_151", text="Xid 151", event=EVENT),))
-    for when, standing in (
+    for when, active in (
         ('event("xid", code == 151)', False),
         ('event("xid", code == 151, until="boot")', True),
     ):
         changed = case_changed(happened, replace(rule(), when=compile_rule(when)), {})
         assert changed is not None
-        assert changed.case.standing is standing
+        assert changed.case.standing is active
 
 
 @pytest.mark.parametrize(
@@ -149,9 +149,9 @@ def test_an_incident_whose_rule_is_gone_says_so() -> None:
     gone = case_changed(incident(), None, {})
     assert gone is not None
     assert gone.case.orphaned
-    told = (at(START, TimelineKind.OPENED), at(START + 9, TimelineKind.ORPHANED))
-    assert case(incident(timeline=told)).orphaned
-    assert not case(incident(timeline=(*told, at(START + 20, TimelineKind.RULE)))).orphaned
+    timeline = (at(START, TimelineKind.OPENED), at(START + 9, TimelineKind.ORPHANED))
+    assert case(incident(timeline=timeline)).orphaned
+    assert not case(incident(timeline=(*timeline, at(START + 20, TimelineKind.RULE)))).orphaned
 
 
 def test_a_member_of_a_storm_has_its_group_while_that_goes_on() -> None:
@@ -173,11 +173,11 @@ def of_family(id_: str, mode: Mode, severity: Severity, **action: Any) -> Rule:
     return replace(rule(**action), id=id_, title=f"title of {id_}", mode=mode, severity=severity)
 
 
-TOLD = of_family("told", Mode.AUTO, Severity.CRITICAL)
+REPORTED = of_family("told", Mode.AUTO, Severity.CRITICAL)
 OBSERVES = of_family("observes", Mode.OBSERVE, Severity.CRITICAL, **WANTS)
 ACTS = of_family("acts", Mode.AUTO, Severity.INFO, **WANTS)
 WORSE = of_family("worse", Mode.AUTO, Severity.WARNING, **WANTS)
-RULES = {one.id: one for one in (TOLD, OBSERVES, ACTS, WORSE)}
+RULES = {one.id: one for one in (REPORTED, OBSERVES, ACTS, WORSE)}
 
 
 @pytest.mark.parametrize(

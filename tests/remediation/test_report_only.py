@@ -15,14 +15,14 @@ from accelwatch.remediation.settings import Budget, RemedySettings
 from support.remediation.small_fleet import JOB, POLICY, Ground, job_policy
 
 NODE, OTHER = "n03", "n10"
-TOLD = Policy(rule="host.clock.unsynchronized")
+REPORTED = Policy(rule="host.clock.unsynchronized")
 
 
-def told(ground: Ground, node: str, severity: Severity = Severity.INFO) -> Case:
+def reported(ground: Ground, node: str, severity: Severity = Severity.INFO) -> Case:
     """A rule without an action fires on a node, whose devices are well."""
     case = Case(
         incident=f"told-{node}",
-        policy=TOLD,
+        policy=REPORTED,
         since=ground.now,
         evidence_at=ground.now,
         severity=severity,
@@ -48,9 +48,9 @@ def mended(ground: Ground, **policy: object) -> None:
 @pytest.mark.parametrize(
     ("severity", "policy", "barred"),
     [
-        (Severity.INFO, TOLD, False),
-        (Severity.WARNING, TOLD, False),
-        (Severity.CRITICAL, TOLD, True),
+        (Severity.INFO, REPORTED, False),
+        (Severity.WARNING, REPORTED, False),
+        (Severity.CRITICAL, REPORTED, True),
         (Severity.INFO, POLICY, True),
     ],
 )
@@ -61,17 +61,17 @@ def test_a_job_may_not_start_where_a_rule_would_act_or_it_is_critical(
     ground.nodes[NODE].jobs = (JOB,)
     ground.wait(60)
     ground.fault(NODE, policy=job_policy())
-    case = told(ground, OTHER, severity)
+    case = reported(ground, OTHER, severity)
     ground.step(CaseChanged(node=OTHER, case=msgspec.structs.replace(case, policy=policy)))
     ground.end(NODE)
     ground.wait(20, every=10)
-    (move,) = [intent for intent in ground.begun if intent.kind is Kind.MOVE_JOB]
+    (move,) = [intent for intent in ground.started if intent.kind is Kind.MOVE_JOB]
     assert move.avoided == ((NODE, OTHER) if barred else (NODE,))
 
 
 def test_what_nobody_wants_is_not_reported_as_held_back() -> None:
     ground = Ground()
-    told(ground, OTHER)
+    reported(ground, OTHER)
     ground.fault(NODE, policy=msgspec.structs.replace(POLICY, mode=Mode.OBSERVE))
     ground.wait(60)
     assert [note.node for note in ground.notes if "held back" in note.text] == [NODE]
@@ -80,7 +80,7 @@ def test_what_nobody_wants_is_not_reported_as_held_back() -> None:
 @pytest.mark.parametrize("severity", [Severity.INFO, Severity.CRITICAL])
 def test_a_spare_that_is_only_reported_may_stand_in(severity: Severity) -> None:
     ground = Ground()
-    told(ground, OTHER, severity)
+    reported(ground, OTHER, severity)
     assert ground.stage(OTHER) is Stage.SUSPECT
     ctx = StepContext(ground.state, ground.settings, ground.now)
     assert candidate(ctx, OTHER).usable is (severity is Severity.INFO)
@@ -98,7 +98,7 @@ def test_a_spare_about_which_something_was_started_may_not() -> None:
 
 def test_a_repaired_node_is_released_though_something_of_it_is_only_reported() -> None:
     ground = Ground()
-    told(ground, NODE)
+    reported(ground, NODE)
     mended(ground)
     ground.wait(1200)
     assert ground.kinds(NODE) == [Kind.QUARANTINE, Kind.REBOOT, Kind.RELEASE]
@@ -108,7 +108,7 @@ def test_a_repaired_node_is_released_though_something_of_it_is_only_reported() -
 
 def test_what_is_critical_keeps_a_repaired_node_out_but_starts_nothing() -> None:
     ground = Ground()
-    critical = told(ground, NODE, Severity.CRITICAL)
+    critical = reported(ground, NODE, Severity.CRITICAL)
     mended(ground)
     ground.wait(2400)
     assert ground.kinds(NODE) == [Kind.QUARANTINE, Kind.REBOOT]
@@ -122,7 +122,7 @@ def test_what_is_only_reported_is_no_relapse() -> None:
     mended(ground, probation_s=600.0)
     ground.wait(200)
     ground.end(NODE)
-    case = told(ground, NODE)
+    case = reported(ground, NODE)
     ground.wait(300)
     assert ground.stage(NODE) is Stage.PROBATION
     ground.wait(400)
@@ -135,7 +135,7 @@ def test_what_is_only_reported_is_no_relapse() -> None:
 def test_jobs_that_had_left_long_before_the_fault_are_let_be(first: bool) -> None:
     ground = Ground()
     if first:
-        told(ground, NODE)
+        reported(ground, NODE)
     ground.nodes[NODE].jobs = (JOB,)
     ground.wait(120)
     ground.nodes[NODE].jobs = ()
@@ -151,9 +151,9 @@ def test_the_breaker_counts_what_starts_after_it_was_reset(first: bool) -> None:
     budget = Budget(share=0.025, most=1, min_available=0.5)
     ground = Ground(settings=RemedySettings(ceiling="resume", budget=budget))
     for node in ("n02", "n03") if first else ():
-        told(ground, node)
+        reported(ground, node)
     ground.wait(60)
-    ground.say(Verb.RESET_BREAKER)
+    ground.send_command(Verb.RESET_BREAKER)
     ground.wait(60)
     for node in ("n01", "n02", "n03"):
         ground.fault(node)
@@ -165,7 +165,7 @@ def test_the_breaker_counts_what_starts_after_it_was_reset(first: bool) -> None:
 
 def test_a_person_may_silence_what_acts_though_something_else_is_reported() -> None:
     ground = Ground()
-    told(ground, NODE)
+    reported(ground, NODE)
     ground.fault(NODE, muted="s1")
     ground.wait(60)
     assert (ground.stage(NODE), ground.kinds(NODE)) == (Stage.SUPPRESSED, [])
@@ -173,12 +173,12 @@ def test_a_person_may_silence_what_acts_though_something_else_is_reported() -> N
 
 def test_a_person_gives_back_a_node_of_which_something_is_only_reported() -> None:
     ground = Ground()
-    told(ground, NODE)
+    reported(ground, NODE)
     case = ground.fault(NODE, policy=msgspec.structs.replace(POLICY, ladder=(), passive_s=7200.0))
     ground.end(NODE)
     ground.clear(NODE, case)
     ground.wait(120)
     assert (ground.stage(NODE), ground.kinds(NODE)) == (Stage.VERIFYING, [Kind.QUARANTINE])
-    ground.say(Verb.RELEASE, NODE)
+    ground.send_command(Verb.RELEASE, NODE)
     ground.wait(120)
     assert ground.kinds(NODE) == [Kind.QUARANTINE, Kind.RELEASE]

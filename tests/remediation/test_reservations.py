@@ -47,7 +47,7 @@ def test_one_that_the_journal_does_not_know_is_given_back_within_two_rounds(
     reserve(watch)
     watch.run(LOOKED_AROUND_S + 2 * POLL_EVERY_S)
     job = watch.bench.world.jobs["17"]
-    assert (job.place, job.exclude, job.nodes) == ((), "n05", ("n04",))
+    assert (job.reserved, job.exclude, job.nodes) == ((), "n05", ("n04",))
     assert not watch.engine.state.chores
     assert [one.kind for one in watch.bench.world.effects] == ["restore"]
 
@@ -57,7 +57,7 @@ def test_it_is_given_back_also_after_stop(watch: FleetWatch) -> None:
     stop = Command(verb=Verb.STOP, by="anna", at=0.0)
     watch.bench.at(LOOKED_AROUND_S - 20.0, lambda: watch.engine.submit_changes([stop]))
     watch.run(LOOKED_AROUND_S + 2 * POLL_EVERY_S)
-    assert watch.bench.world.jobs["17"].place == ()
+    assert watch.bench.world.jobs["17"].reserved == ()
 
 
 def kill_all_at(bench: Bench, point: Point) -> None:
@@ -92,7 +92,7 @@ def test_a_kill_at_any_time_leaves_none_behind(watch: FleetWatch, point: Point) 
     watch.engine = watch.new()
     watch.run(60.0)
     job = watch.bench.world.jobs["17"]
-    assert (job.place, job.exclude) == ((), "n05")
+    assert (job.reserved, job.exclude) == ((), "n05")
     assert not watch.engine.state.chores
     assert not any(one.is_open for one in watch.bench.operations())
 
@@ -102,10 +102,10 @@ def test_one_that_cannot_be_given_back_is_reported_once_and_tried_again(watch: F
     no = Report(status=ReportStatus.REFUSED, text="Access denied")
     watch.bench.action.answers = [no, no]
     watch.run(LOOKED_AROUND_S + 2.5 * RETRY_S)
-    assert watch.bench.world.jobs["17"].place == ()
-    told = [one for one in watch.notes if "could not be given back" in one.text]
-    assert [one.loudness for one in told] == [Loudness.ALERT]
-    assert "Access denied" in told[0].text
+    assert watch.bench.world.jobs["17"].reserved == ()
+    notes = [one for one in watch.notes if "could not be given back" in one.text]
+    assert [one.loudness for one in notes] == [Loudness.ALERT]
+    assert "Access denied" in notes[0].text
 
 
 def moving(*, reservations: tuple[ReservationObservation, ...] = (SEEN,)) -> Ground:
@@ -122,7 +122,7 @@ def moving(*, reservations: tuple[ReservationObservation, ...] = (SEEN,)) -> Gro
 
 
 def given_back(ground: Ground) -> list[Intent]:
-    return [one for one in ground.begun if one.kind is RESTORE]
+    return [one for one in ground.started if one.kind is RESTORE]
 
 
 @pytest.mark.parametrize(

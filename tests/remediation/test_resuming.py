@@ -54,21 +54,21 @@ def died(ground: Ground, **fields: object) -> None:
 
 
 def revivals(ground: Ground) -> list[Intent]:
-    return [one for one in ground.begun if one.revive and one.kind is Kind.MOVE_JOB]
+    return [one for one in ground.started if one.revive and one.kind is Kind.MOVE_JOB]
 
 
 def history(ground: Ground) -> JobHistory:
     return ground.state.retries.jobs[NAME]
 
 
-def told(ground: Ground, loudness: Loudness) -> list[str]:
+def texts(ground: Ground, loudness: Loudness) -> list[str]:
     return [one.text for one in ground.notes if "job 17" in one.text and one.loudness is loudness]
 
 
 def test_a_job_that_was_moved_is_watched_until_it_has_run_for_a_while() -> None:
     ground = Ground()
     moved(ground)
-    (watching,) = [one for one in ground.begun if one.kind is Kind.FOLLOW_JOB]
+    (watching,) = [one for one in ground.started if one.kind is Kind.FOLLOW_JOB]
     assert (watching.job, watching.restarts, watching.run_s) == (JOB, 1, 1800.0)
     assert history(ground).in_a_row == 1
     ground.end_chore(Kind.FOLLOW_JOB, job=SEEN)
@@ -113,7 +113,7 @@ def test_a_node_that_does_not_answer_is_left_out_and_has_to_be_proven_dead() -> 
     (again,) = revivals(ground)
     assert (again.node, OTHER in again.avoided) == (OTHER, True)
     ground.end_chore(Kind.MOVE_JOB, PursuitResult.REFUSED, RefusalKind.UNSAFE)
-    assert "could not be restarted" in told(ground, Loudness.ALERT)[-1]
+    assert "could not be restarted" in texts(ground, Loudness.ALERT)[-1]
     assert Kind.RESTORE_JOB in {one.kind for one in ground.state.chores.values()}
     assert history(ground).run is None
 
@@ -123,9 +123,9 @@ def test_the_same_again_is_not_tried_and_a_person_is_notified_once() -> None:
     moved(ground)
     died(ground)
     ground.wait(110, every=10)
-    assert told(ground, Loudness.ALERT) == []
+    assert texts(ground, Loudness.ALERT) == []
     ground.wait(4000, every=60)
-    (text,) = told(ground, Loudness.ALERT)
+    (text,) = texts(ground, Loudness.ALERT)
     assert "the same nodes and the same checkpoint" in text
     assert revivals(ground) == []
 
@@ -150,7 +150,7 @@ def test_two_deaths_at_one_step_without_a_fault_are_the_jobs_own() -> None:
     died(ground, checkpoint="step-1001", step=1000, restarts=2)
     ground.wait(400, every=10)
     assert len(revivals(ground)) == 1
-    assert "at step 1000 without a fault" in told(ground, Loudness.ALERT)[-1]
+    assert "at step 1000 without a fault" in texts(ground, Loudness.ALERT)[-1]
 
 
 def test_what_befalls_many_is_waited_for_and_its_end_is_something_else() -> None:
@@ -171,10 +171,12 @@ def test_people_keep_it_from_being_restarted(verb: Verb) -> None:
     ground = Ground()
     moved(ground)
     died(ground, checkpoint="step-1000")
-    ground.say(verb, "" if verb.of_all else NODE)
+    ground.send_command(verb, "" if verb.of_all else NODE)
     ground.wait(300, every=10)
     assert revivals(ground) == []
-    ground.say(Verb.START if verb is Verb.STOP else Verb.UNHOLD, "" if verb.of_all else NODE)
+    ground.send_command(
+        Verb.START if verb is Verb.STOP else Verb.UNHOLD, "" if verb.of_all else NODE
+    )
     assert len(revivals(ground)) == 1
 
 
@@ -190,7 +192,7 @@ def test_nothing_is_started_above_a_ceiling_or_without_a_scheduler(what: str) ->
     ground.wait(300, every=10)
     assert revivals(ground) == []
     ground.wait(4000, every=60)
-    text = told(ground, Loudness.ALERT)[-1]
+    text = texts(ground, Loudness.ALERT)[-1]
     assert "is not restarted" in text
     assert ("its scheduler does not answer now" in text) is (what == "scheduler")
 
@@ -207,7 +209,7 @@ def test_one_that_its_scheduler_has_restarted_is_watched_further() -> None:
     ground = Ground()
     moved(ground)
     died(ground, state=JobState.RUNNING, failed=False, restarts=2, nodes=("n30", SPARE))
-    assert "its scheduler has restarted it" in told(ground, Loudness.NOTIFY)[-1]
+    assert "its scheduler has restarted it" in texts(ground, Loudness.NOTIFY)[-1]
     (note,) = [one for one in ground.notes if "has restarted it" in one.text]
     move = history(ground).run
     assert move is not None
@@ -226,7 +228,7 @@ def test_a_job_that_runs_again_is_watched_again_and_its_lists_are_given_back() -
     ground.wait(70, every=10)
     runs = msgspec.structs.replace(SEEN, restarts=2, nodes=("n30", SPARE))
     ground.end_chore(Kind.MOVE_JOB, job=runs)
-    assert "runs again on n30,n20" in told(ground, Loudness.NOTIFY)[-1]
+    assert "runs again on n30,n20" in texts(ground, Loudness.NOTIFY)[-1]
     assert ground.state.chores[f"follow {NAME}"].restarts == 2
     assert Kind.RESTORE_JOB not in {one.kind for one in ground.state.chores.values()}
     ground.end_chore(Kind.FOLLOW_JOB, job=runs)
@@ -260,14 +262,14 @@ def test_at_most_three_times_in_six_hours() -> None:
             ground.end_chore(Kind.MOVE_JOB, job=runs)
     assert len(revivals(ground)) == 2
     ground.wait(4000, every=60)
-    assert "resumed 3 times within 6 h" in told(ground, Loudness.ALERT)[-1]
+    assert "resumed 3 times within 6 h" in texts(ground, Loudness.ALERT)[-1]
 
 
 # It takes nothing out.
 ALERT = Policy(rule="nvidia.xid.app")
 
 
-def begun_again(ground: Ground, restarts: int, **fields: object) -> None:
+def restarted(ground: Ground, restarts: int, **fields: object) -> None:
     """The revival has come true."""
     seen = msgspec.structs.replace(SEEN, restarts=restarts, **fields)
     ground.end_chore(Kind.MOVE_JOB, job=seen)
@@ -284,7 +286,7 @@ def test_what_has_passed_is_tried_once_more_on_the_same_nodes_and_counts_a_littl
     assert again.avoided == (NODE,)
     assert (
         "on the same nodes, once: nvidia.xid.app on n10 has passed"
-        in told(ground, Loudness.NOTIFY)[-1]
+        in texts(ground, Loudness.NOTIFY)[-1]
     )
     scores = ground.state.scores
     assert score(scores, f"node:{OTHER}", ground.now) == pytest.approx(WEIGHTS[Failing.APP], 0.01)
@@ -300,7 +302,7 @@ def test_the_second_time_it_is_restarted_without_that_node() -> None:
         ground.clear(OTHER, case)
         ground.wait(160, every=10)
         if restarts == 1:
-            begun_again(ground, 2)
+            restarted(ground, 2)
     assert [set(one.avoided) for one in revivals(ground)] == [{NODE}, {NODE, OTHER}]
 
 
@@ -313,7 +315,7 @@ def test_another_rule_on_the_same_node_has_a_try_of_its_own() -> None:
         ground.clear(OTHER, case)
         ground.wait(160, every=10)
         if restarts == 1:
-            begun_again(ground, 2)
+            restarted(ground, 2)
     assert [set(one.avoided) for one in revivals(ground)] == [{NODE}, {NODE}]
 
 
@@ -327,7 +329,7 @@ def test_a_node_that_was_silent_and_answers_again_is_tried_once_more() -> None:
     ground.wait(70, every=10)
     (again,) = revivals(ground)
     assert again.avoided == (NODE,)
-    assert "the silence on n10 has passed" in told(ground, Loudness.NOTIFY)[-1]
+    assert "the silence on n10 has passed" in texts(ground, Loudness.NOTIFY)[-1]
 
 
 def test_what_has_not_passed_is_left_out_at_once() -> None:
@@ -353,8 +355,8 @@ def test_without_a_fault_or_a_new_checkpoint_it_goes_one_checkpoint_back_after_t
     ground.wait(20, every=10)
     (again,) = revivals(ground)
     assert (again.checkpoint, again.avoided) == (EARLIER, (NODE,))
-    assert "from step-800, the checkpoint before its newest" in told(ground, Loudness.NOTIFY)[-1]
-    begun_again(ground, 2)
+    assert "from step-800, the checkpoint before its newest" in texts(ground, Loudness.NOTIFY)[-1]
+    restarted(ground, 2)
     assert history(ground).latest == Try(nodes=tuple(sorted(SEEN.nodes)), checkpoint=EARLIER)
 
 
@@ -364,11 +366,11 @@ def test_and_a_second_death_at_the_same_step_is_the_end_of_it(step: int | None) 
     moved(ground)
     died(ground, earlier=EARLIER, step=step)
     ground.wait(130, every=10)
-    begun_again(ground, 2, step=step)
+    restarted(ground, 2, step=step)
     died(ground, earlier=EARLIER, step=step, restarts=2)
     ground.wait(4000, every=60)
     assert len(revivals(ground)) == 1
-    assert "900 without a fault of a device" in told(ground, Loudness.ALERT)[-1]
+    assert "900 without a fault of a device" in texts(ground, Loudness.ALERT)[-1]
 
 
 def test_one_that_has_got_further_since_starts_from_there() -> None:
@@ -376,7 +378,7 @@ def test_one_that_has_got_further_since_starts_from_there() -> None:
     moved(ground)
     died(ground, earlier=EARLIER)
     ground.wait(130, every=10)
-    begun_again(ground, 2)
+    restarted(ground, 2)
     died(ground, earlier="step-900", checkpoint="step-1000", step=1000, restarts=2)
     ground.wait(160, every=10)
     assert [one.checkpoint for one in revivals(ground)] == [EARLIER, ""]
@@ -397,7 +399,7 @@ def test_one_that_its_scheduler_restarted_is_not_thought_to_be_back_at_the_earli
     moved(ground)
     died(ground, earlier=EARLIER)
     ground.wait(130, every=10)
-    begun_again(ground, 2)
+    restarted(ground, 2)
     died(ground, state=JobState.RUNNING, failed=False, restarts=3)
     latest = history(ground).latest
     assert latest is not None
@@ -408,10 +410,10 @@ def test_on_other_nodes_it_starts_from_its_newest_checkpoint_however_late() -> N
     ground = Ground()
     moved(ground)
     died(ground, earlier=EARLIER)
-    ground.say(Verb.STOP)
+    ground.send_command(Verb.STOP)
     ground.fault(OTHER, policy=MOVES)
     ground.wait(130, every=10)
-    ground.say(Verb.START)
+    ground.send_command(Verb.START)
     (again,) = revivals(ground)
     assert (again.checkpoint, OTHER in again.avoided) == ("", True)
 
@@ -515,7 +517,7 @@ def test_one_whose_launcher_asks_for_no_restart_is_left_to_people_whatever_is_an
     ground.fault(OTHER)
     ground.wait(400)
     assert revivals(ground) == []
-    (text,) = told(ground, Loudness.ALERT)
+    (text,) = texts(ground, Loudness.ALERT)
     assert text == (
         "job 17 is not restarted: its own launcher asks for no restart; a person has to look"
     )

@@ -48,7 +48,7 @@ def after(*deaths: Death, ran_s: float = 60.0) -> RetryState:
     return state
 
 
-def asked(state: RetryState, tried: Try, now: float, limits: Resume = LIMITS) -> Answer:
+def resumable(state: RetryState, tried: Try, now: float, limits: Resume = LIMITS) -> Answer:
     return may_resume(state, JOB, tried, now, limits)
 
 
@@ -65,8 +65,8 @@ def until(answer: Answer) -> float | None:
 
 
 def test_the_first_resume_is_at_once() -> None:
-    assert asked(after(death(100.0)), attempt(1), 100.0) == PERMIT
-    assert asked(RetryState(), attempt(1), 100.0) == PERMIT
+    assert resumable(after(death(100.0)), attempt(1), 100.0) == PERMIT
+    assert resumable(RetryState(), attempt(1), 100.0) == PERMIT
 
 
 def test_the_delays_grow_and_the_last_stays() -> None:
@@ -74,11 +74,11 @@ def test_the_delays_grow_and_the_last_stays() -> None:
     state, now, waited = RetryState(), 0.0, []
     for number in range(7):
         state = died(state, JOB, death(now), 60.0, many)
-        answer = asked(state, attempt(number), now, many)
+        answer = resumable(state, attempt(number), now, many)
         due = now if answer == PERMIT else until(answer)
         assert due is not None
         waited.append(due - now)
-        assert asked(state, attempt(number), due, many) == PERMIT
+        assert resumable(state, attempt(number), due, many) == PERMIT
         state = resumed(state, JOB, attempt(number), due, many)
         now = due + 100.0
     for wait, delay in zip(waited, [0.0, 60.0, 120.0, 240.0, 480.0, 480.0, 480.0], strict=True):
@@ -90,12 +90,12 @@ def test_jobs_that_die_together_do_not_start_together() -> None:
 
     def due(job: str, at: float) -> float:
         state = died(RetryState(), job, death(at), 60.0, limits)
-        asked_first, asked_again = (
+        at_first, at_second = (
             until(may_resume(state, job, attempt(1), now, limits)) for now in (at, at + 1.0)
         )
-        assert asked_first == asked_again
-        assert asked_first is not None
-        return asked_first - at
+        assert at_first == at_second
+        assert at_first is not None
+        return at_first - at
 
     waits = [due(f"cluster/{number}", 50.0) for number in range(200)]
     assert all(80.0 <= wait <= 120.0 for wait in waits)
@@ -107,38 +107,38 @@ def test_jobs_that_die_together_do_not_start_together() -> None:
 def test_just_before_its_time_a_resume_waits() -> None:
     state = resumed(after(death(0.0)), JOB, attempt(1), 0.0, LIMITS)
     state = died(state, JOB, death(100.0), 60.0, LIMITS)
-    due = until(asked(state, attempt(2), 100.0))
+    due = until(resumable(state, attempt(2), 100.0))
     assert due is not None
-    answer = asked(state, attempt(2), due - 0.1)
+    answer = resumable(state, attempt(2), due - 0.1)
     assert until(answer) == due
     assert text_of(answer).endswith("just now; the next resume waits a little longer")
-    assert asked(state, attempt(2), due) == PERMIT
+    assert resumable(state, attempt(2), due) == PERMIT
 
 
 @pytest.mark.parametrize(("ran_s", "free"), [(1799.9, False), (1800.0, True)])
 def test_after_half_an_hour_of_work_the_delays_start_anew(ran_s: float, free: bool) -> None:
     state = resumed(after(death(0.0)), JOB, attempt(1), 0.0, LIMITS)
     state = died(state, JOB, death(2000.0), ran_s, LIMITS)
-    assert (asked(state, attempt(2), 2000.0) == PERMIT) is free
+    assert (resumable(state, attempt(2), 2000.0) == PERMIT) is free
 
 
 def test_three_resumes_in_six_hours() -> None:
     state = RetryState()
     for number, now in enumerate((0.0, HOUR, 2 * HOUR)):
         state = died(state, JOB, death(now), HOUR, LIMITS)
-        assert asked(state, attempt(number), now) == PERMIT
+        assert resumable(state, attempt(number), now) == PERMIT
         state = resumed(state, JOB, attempt(number), now, LIMITS)
     state = died(state, JOB, death(3 * HOUR), HOUR, LIMITS)
-    answer = asked(state, attempt(9), 3 * HOUR)
+    answer = resumable(state, attempt(9), 3 * HOUR)
     assert until(answer) == 6 * HOUR
     assert "3 times within 6 h" in text_of(answer)
-    assert asked(state, attempt(9), 6 * HOUR) == PERMIT
+    assert resumable(state, attempt(9), 6 * HOUR) == PERMIT
     assert may_resume(state, "cluster/18", attempt(9), 3 * HOUR, LIMITS) == PERMIT
-    assert asked(forgotten(state, JOB), attempt(9), 3 * HOUR) == PERMIT
+    assert resumable(forgotten(state, JOB), attempt(9), 3 * HOUR) == PERMIT
 
 
 def test_where_the_site_wants_none_there_is_none() -> None:
-    answer = asked(RetryState(), attempt(1), 0.0, Resume(most=0))
+    answer = resumable(RetryState(), attempt(1), 0.0, Resume(most=0))
     assert (until(answer), "remedy.resume.most is 0" in text_of(answer)) == (None, True)
 
 
@@ -161,7 +161,7 @@ def test_every_resume_differs_from_the_last(again: dict[str, Any], differs: bool
     state = resumed(after(death(0.0)), JOB, SAME, 0.0, LIMITS)
     state = died(state, JOB, death(100.0, SAME), 60.0, LIMITS)
     tried = msgspec.structs.replace(SAME, **again)
-    answer = asked(state, tried, 200.0)
+    answer = resumable(state, tried, 200.0)
     assert (answer == PERMIT) is differs
     if not differs:
         assert "same nodes and the same checkpoint" in text_of(answer)
@@ -170,20 +170,20 @@ def test_every_resume_differs_from_the_last(again: dict[str, Any], differs: bool
 
 def test_a_checkpoint_that_was_not_known_before_is_no_difference() -> None:
     state = resumed(RetryState(), JOB, FIRST, 0.0, LIMITS)
-    assert asked(state, Try(nodes=FIRST.nodes, checkpoint="90"), 200.0) != PERMIT
+    assert resumable(state, Try(nodes=FIRST.nodes, checkpoint="90"), 200.0) != PERMIT
 
 
 def test_one_signal_that_has_cleared_is_a_difference_once() -> None:
     cleared = msgspec.structs.replace(SAME, cleared="storm-1")
     state = resumed(RetryState(), JOB, cleared, 0.0, LIMITS)
-    assert asked(state, cleared, 200.0) != PERMIT
-    assert asked(state, SAME, 200.0) != PERMIT
+    assert resumable(state, cleared, 200.0) != PERMIT
+    assert resumable(state, SAME, 200.0) != PERMIT
     another = msgspec.structs.replace(SAME, cleared="storm-2")
-    assert asked(state, another, 200.0) == PERMIT
+    assert resumable(state, another, 200.0) == PERMIT
 
 
 def test_the_first_retry_of_an_applications_own_fault_may_be_on_the_same_nodes() -> None:
-    assert asked(after(death(0.0)), FIRST, 100.0) == PERMIT
+    assert resumable(after(death(0.0)), FIRST, 100.0) == PERMIT
 
 
 @pytest.mark.parametrize(
@@ -197,14 +197,14 @@ def test_the_first_retry_of_an_applications_own_fault_may_be_on_the_same_nodes()
 )
 def test_after_a_fault_of_a_device_it_never_runs_there_again(tried: Try, well: bool) -> None:
     broken = death(0.0, msgspec.structs.replace(FIRST, checkpoint="100"), device_fault=True)
-    answer = asked(after(broken), tried, 100.0)
+    answer = resumable(after(broken), tried, 100.0)
     assert (answer == PERMIT) is well
     if not well:
         assert "a fault of a device ended it" in text_of(answer)
 
 
 def test_two_deaths_at_one_step_without_a_fault_of_a_device_are_the_jobs_own() -> None:
-    answer = asked(after(death(0.0, step=500), death(10.0, step=500)), attempt(1), 9 * HOUR)
+    answer = resumable(after(death(0.0, step=500), death(10.0, step=500)), attempt(1), 9 * HOUR)
     assert "it ended 2 times at step 500 without a fault of a device" in text_of(answer)
     assert until(answer) is None
 
@@ -222,21 +222,21 @@ def test_two_deaths_at_one_step_without_a_fault_of_a_device_are_the_jobs_own() -
 )
 def test_anything_else_is_not(first: dict[str, Any], second: dict[str, Any]) -> None:
     state = after(death(0.0, **first), death(10.0, **second))
-    assert asked(state, attempt(1), HOUR) == PERMIT
+    assert resumable(state, attempt(1), HOUR) == PERMIT
 
 
 def test_one_death_at_a_step_is_not() -> None:
-    assert asked(after(death(0.0, step=500)), attempt(1), HOUR) == PERMIT
+    assert resumable(after(death(0.0, step=500)), attempt(1), HOUR) == PERMIT
     between = after(death(0.0, step=500), death(1.0, step=7), death(2.0, step=500))
-    assert asked(between, attempt(1), HOUR) == PERMIT
+    assert resumable(between, attempt(1), HOUR) == PERMIT
 
 
 def test_three_deaths_where_the_site_says_three() -> None:
     patient = Resume(same_step=3)
     two = after(death(0.0, step=500), death(1.0, step=500))
-    assert asked(two, attempt(1), HOUR, patient) == PERMIT
+    assert resumable(two, attempt(1), HOUR, patient) == PERMIT
     three = died(two, JOB, death(2.0, step=500), 60.0, patient)
-    assert "3 times at step 500" in text_of(asked(three, attempt(1), HOUR, patient))
+    assert "3 times at step 500" in text_of(resumable(three, attempt(1), HOUR, patient))
 
 
 def test_what_is_kept_of_a_job_is_bounded() -> None:
@@ -257,17 +257,17 @@ def test_the_state_can_be_written_down() -> None:
 def test_what_it_has_died_with_before_is_not_tried_again() -> None:
     patient = Resume(same_step=9)
     state = after(death(0.0, SAME), death(10.0, msgspec.structs.replace(SAME, checkpoint="90")))
-    answer = asked(state, SAME, HOUR, patient)
+    answer = resumable(state, SAME, HOUR, patient)
     assert "died before with the same nodes and the same checkpoint" in text_of(answer)
     other = msgspec.structs.replace(SAME, checkpoint="80")
-    assert asked(state, other, HOUR, patient) == PERMIT
+    assert resumable(state, other, HOUR, patient) == PERMIT
 
 
 def test_where_no_step_is_known_the_newest_checkpoint_says_how_far_it_came() -> None:
     twice = after(death(0.0, newest="/c/9"), death(10.0, newest="/c/9"))
-    assert "2 times at checkpoint /c/9" in text_of(asked(twice, attempt(1), HOUR))
+    assert "2 times at checkpoint /c/9" in text_of(resumable(twice, attempt(1), HOUR))
     further = after(death(0.0, newest="/c/9"), death(10.0, newest="/c/10"))
-    assert asked(further, attempt(1), HOUR) == PERMIT
+    assert resumable(further, attempt(1), HOUR) == PERMIT
 
 
 def test_a_job_that_has_died_is_remembered_before_it_was_ever_restarted() -> None:
@@ -310,6 +310,6 @@ def test_a_job_with_which_nothing_else_has_happened_is_forgotten_then() -> None:
 
 def test_a_launcher_that_asks_for_no_restart_holds_it_back_until_a_later_run() -> None:
     why = "its own launcher asks that it is not restarted (exit code 93)"
-    asked_not_to = death(100.0, declined=why, device_fault=True)
-    assert text_of(asked(after(asked_not_to), attempt(1), 5000.0)) == f"{why}; a person has to look"
-    assert asked(after(asked_not_to, death(200.0)), attempt(1), 5000.0) == PERMIT
+    declined = death(100.0, declined=why, device_fault=True)
+    assert text_of(resumable(after(declined), attempt(1), 5000.0)) == f"{why}; a person has to look"
+    assert resumable(after(declined, death(200.0)), attempt(1), 5000.0) == PERMIT

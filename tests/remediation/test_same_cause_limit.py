@@ -15,7 +15,7 @@ NAMES = ("n1", "n2", "n3", "n1.site.org")
 
 def world(chance: random.Random) -> World:
     """Few names for many machines, so that they meet."""
-    heard = {
+    statuses = {
         name: NodeStatus(
             node=name, time=0.0, host_name=chance.choice(HOSTS), boot_id=chance.choice(BOOTS)
         )
@@ -30,7 +30,7 @@ def world(chance: random.Random) -> World:
         )
         for name in chance.sample(NAMES, 3)
     }
-    return World(node_statuses=heard, scheduler_nodes=seen)
+    return World(node_statuses=statuses, scheduler_nodes=seen)
 
 
 def test_a_proof_among_those_alike_is_one_among_all() -> None:

@@ -69,7 +69,7 @@ def test_a_clock_that_went_back_makes_no_score_grow() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kinds", "asks"),
+    ("kinds", "expected"),
     [
         ((), Verdict.USUAL),
         ((Failing.REBOOT,), Verdict.USUAL),
@@ -84,9 +84,9 @@ def test_a_clock_that_went_back_makes_no_score_grow() -> None:
     ],
 )
 def test_from_two_on_long_verification_from_three_on_service(
-    kinds: tuple[Failing, ...], asks: Verdict
+    kinds: tuple[Failing, ...], expected: Verdict
 ) -> None:
-    assert verdict(failures(*kinds), NODE, 0.0) is asks
+    assert verdict(failures(*kinds), NODE, 0.0) is expected
 
 
 def test_a_bound_is_left_as_time_goes_by() -> None:

@@ -158,9 +158,9 @@ def test_what_was_accepted_before_a_restart_is_requested_after_it(
     sites: Any, tmp_path: Path
 ) -> None:
     accepted = '{"status":"accepted","external_id":"t 9","poll_after":30}'
-    asks = f'echo "$ACCELWATCH_POLL" >> {tmp_path}/polls; [ "$ACCELWATCH_POLL" ]'
+    polls = f'echo "$ACCELWATCH_POLL" >> {tmp_path}/polls; [ "$ACCELWATCH_POLL" ]'
     then = f"[ -e {tmp_path}/ready ] && {{ {acting(tmp_path)}; }}"
-    site = sites(f"{asks} || {{ echo '{accepted}'; exit; }}; {then} || echo '{accepted}'")
+    site = sites(f"{polls} || {{ echo '{accepted}'; exit; }}; {then} || echo '{accepted}'")
     assert site.pursue(QUARANTINE, 10.0) is None
     site.end_all()
     assert (tmp_path / "polls").read_text() == "\n"
@@ -183,12 +183,12 @@ def test_a_word_without_an_effect_is_reported_when_the_time_to_see_it_is_over(
     """A program may take a minute to answer; one that has answered is not given that minute more."""
     site = Site(tmp_path, "echo ok", idempotent=idempotent, observe_for="60s")
     _wait_for_programs(site, monkeypatch)
-    began = site.clock.wall()
+    started_at = site.clock.wall()
     try:
         site.pursue(QUARANTINE, within_s=OBSERVE_FOR_S + 10.0)
-        (told, *_) = site.reported
-        assert told.result is (PursuitResult.REFUSED if idempotent else PursuitResult.UNKNOWN)
-        assert OBSERVE_FOR_S <= told.time - began < OBSERVE_FOR_S + 5.0
+        (report, *_) = site.reported
+        assert report.result is (PursuitResult.REFUSED if idempotent else PursuitResult.UNKNOWN)
+        assert OBSERVE_FOR_S <= report.time - started_at < OBSERVE_FOR_S + 5.0
         assert len(site.calls()) == 1
     finally:
         site.end_all()

@@ -53,7 +53,7 @@ def test_a_person_who_gives_a_node_back_is_seen_at_once() -> None:
     ground = Ground()
     out(ground, policy=NO_LADDER)
     ground.set_back(HOUR_S)
-    ground.nodes["n05"].standing, ground.nodes["n05"].mark = HoldState.OPEN, None
+    ground.nodes["n05"].hold_state, ground.nodes["n05"].mark = HoldState.OPEN, None
     ground.wait(10, 10)
     assert ground.stage("n05") is Stage.OVERRIDDEN
 
@@ -115,7 +115,7 @@ def test_what_was_reported_first_after_it_is_no_newer_than_that() -> None:
 
 def test_evidence_that_is_new_after_it_counts_though_a_person_declared_the_node_mended() -> None:
     ground = Ground()
-    ground.say(Verb.RECOVERED, "n07")
+    ground.send_command(Verb.RECOVERED, "n07")
     ground.set_back(HOUR_S)
     ground.wait(300, 10)
     ground.fault("n07")
@@ -125,7 +125,7 @@ def test_evidence_that_is_new_after_it_counts_though_a_person_declared_the_node_
 def test_a_node_is_left_alone_as_long_as_a_person_was_notified() -> None:
     ground = Ground()
     case = ground.fault("n07", policy=msgspec.structs.replace(POLICY, mode=Mode.OBSERVE))
-    ground.say(Verb.RELEASE, "n07")
+    ground.send_command(Verb.RELEASE, "n07")
     left_s = ground.state.overrides["n07"].until - ground.now
     ground.clear("n07", case)
     ground.set_back(HOUR_S)
@@ -153,30 +153,30 @@ def test_a_clock_that_runs_has_as_long_to_run_as_before() -> None:
     assert after.clocks.since == ground.now
 
 
-@pytest.mark.parametrize(("back_s", "begun"), [(JUMP_S, [Kind.QUARANTINE]), (JUMP_S + 1, [])])
-def test_nothing_is_started_on_what_was_seen_before_it(back_s: float, begun: list[Kind]) -> None:
+@pytest.mark.parametrize(("back_s", "started"), [(JUMP_S, [Kind.QUARANTINE]), (JUMP_S + 1, [])])
+def test_nothing_is_started_on_what_was_seen_before_it(back_s: float, started: list[Kind]) -> None:
     """A small step, as of a daemon that keeps the clock, is none."""
     ground = Ground()
     ground.set_back(back_s)
     ground.nodes["n07"].healthy = False
     case = Case(incident="i", policy=POLICY, since=ground.now, evidence_at=ground.now)
     ground.step(CaseChanged(node="n07", case=case), look=False)
-    assert ground.kinds("n07") == begun
+    assert ground.kinds("n07") == started
 
 
 def test_an_agent_that_fell_silent_before_it_is_not_fresh_after_it() -> None:
     """What the hub tells of it again has the moment at which it was heard, which is yet to come."""
     ground = Ground()
-    heard = ground.nodes["n05"].status(ground.now)
+    status = ground.nodes["n05"].status(ground.now)
     ground.nodes["n05"].agent = ground.nodes["n05"].answering = False
     ground.nodes["n05"].labels["rack"] = "r0"
     ground.set_back(HOUR_S)
-    ground.step(seen=(heard,))
+    ground.step(seen=(status,))
     ctx = StepContext(ground.state, SETTINGS, ground.now)
     assert silent(ctx, ctx.remedy("n05"))
     known = ground.state.world.node_statuses["n05"]
     assert known.healthy is None
-    assert known.labels == heard.labels
+    assert known.labels == status.labels
 
 
 def test_a_node_that_is_silent_is_probed_once_more_and_not_again_and_again() -> None:
@@ -195,9 +195,9 @@ def test_a_node_that_is_silent_is_probed_once_more_and_not_again_and_again() -> 
 
 def test_a_poll_that_was_sent_before_it_is_none() -> None:
     ground = Ground()
-    asked = ground.now
+    polled_at = ground.now
     ground.set_back(HOUR_S)
-    poll = Poll(action=ACTION, time=asked, nodes=())
+    poll = Poll(action=ACTION, time=polled_at, nodes=())
     ground.step(seen=(poll,), look=False)
     assert ACTION not in ground.state.world.schedulers
     ground.step()

@@ -58,7 +58,7 @@ def test_a_ceiling_alone_does_nothing_and_neither_does_an_action_alone(tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "message"),
     [
         ("ceiling: auto", r"hub.yaml:2: remedy.ceiling: 'auto' .*observe, quarantine"),
         ("ceiling: drain", r"hub.yaml:2: remedy.ceiling: .*add it under actions"),
@@ -119,8 +119,8 @@ def test_a_ceiling_alone_does_nothing_and_neither_does_an_action_alone(tmp_path:
         ("tests: [{name: a, floor: 3}]", r"remedy.tests\[0\].floor: .*floors"),
     ],
 )
-def test_a_mistake_is_named(tmp_path: Path, text: str, says: str) -> None:
-    with pytest.raises(ConfigError, match=says):
+def test_a_mistake_is_named(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
         load(tmp_path, f"remedy:\n  {text}")
 
 

@@ -43,13 +43,13 @@ def moving_without() -> Ground:
     return ground
 
 
-def standing(ground: Ground, name: str) -> SpareStatus:
+def status(ground: Ground, name: str) -> SpareStatus:
     return ground.state.spares.spares[name].standing
 
 
 def returns(ground: Ground) -> list[Mapping[str, str]]:
     """What the draws had replaced of the spares that were returned."""
-    return [one.original for one in ground.begun if one.kind is Kind.RETURN_SPARE]
+    return [one.original for one in ground.started if one.kind is Kind.RETURN_SPARE]
 
 
 def test_a_spare_is_returned_to_where_its_draw_found_it() -> None:
@@ -58,7 +58,7 @@ def test_a_spare_is_returned_to_where_its_draw_found_it() -> None:
     ground.end(NODE)
     ground.end(NODE, original=DRAWN_FROM)
     ground.killed()
-    ground.say(Verb.FORGET, NODE)
+    ground.send_command(Verb.FORGET, NODE)
     assert returns(ground) == [DRAWN_FROM]
     ground.end_chore(Kind.RETURN_SPARE)
     assert ground.state.spares.spares[FIRST].original == {}
@@ -69,7 +69,7 @@ def alerts(ground: Ground) -> list[str]:
 
 
 def drawn(ground: Ground) -> list[str]:
-    return [one.spare for one in ground.begun if one.kind is Kind.DRAW_SPARE]
+    return [one.spare for one in ground.started if one.kind is Kind.DRAW_SPARE]
 
 
 def test_a_spare_that_becomes_well_is_drawn_for_a_job_that_waits() -> None:
@@ -84,7 +84,7 @@ def test_a_spare_that_becomes_well_is_drawn_for_a_job_that_waits() -> None:
     ground.end(NODE)
     move = ground.flying[NODE]
     assert (move.kind, move.job, move.spare) == (Kind.MOVE_JOB, JOB, FIRST)
-    assert standing(ground, FIRST) is SpareStatus.IN_USE
+    assert status(ground, FIRST) is SpareStatus.IN_USE
     assert len(ground.state.retries.jobs[f"c/{JOB}"].resumed) == 1
 
 
@@ -96,13 +96,13 @@ def test_a_spare_that_another_node_gives_back_is_drawn_for_a_job_that_waits() ->
     ground.end(other)
     ground.end(other)
     ground.end(other, moved_to=(FIRST,))
-    assert standing(ground, FIRST) is SpareStatus.IN_USE
+    assert status(ground, FIRST) is SpareStatus.IN_USE
     ground.now += 200
     ground.fault(NODE, policy=DRAWS)
     ground.end(NODE)
     ground.nodes[NODE].jobs = ()
     assert ground.flying[NODE].kind is Kind.MOVE_JOB
-    ground.say(Verb.FORGET, other)
+    ground.send_command(Verb.FORGET, other)
     ground.end_chore(Kind.RETURN_SPARE)
     ground.wait(5, every=1)
     ground.end(NODE, PursuitResult.CANCELLED)
@@ -143,8 +143,8 @@ def test_a_young_hub_waits_until_it_has_seen_its_spares() -> None:
     ground = ground_with(FIRST)
     ground.fault(NODE, policy=DRAWS)
     flying = ground.flying[NODE]
-    ground.say(Verb.STOP)
-    ground.say(Verb.START)
+    ground.send_command(Verb.STOP)
+    ground.send_command(Verb.START)
     ground.flying[NODE] = flying
     ground.killed()
     ground.end(NODE)
@@ -175,7 +175,7 @@ def test_a_spare_that_dies_while_it_is_drawn_is_replaced() -> None:
     ground.end(NODE)
     assert drawn(ground) == [FIRST]
     dead(ground)
-    assert standing(ground, FIRST) is SpareStatus.FAILED
+    assert status(ground, FIRST) is SpareStatus.FAILED
     ground.end(NODE, PursuitResult.CANCELLED)
     assert drawn(ground) == [FIRST, SECOND]
     assert ground.state.spares.spares[FIRST].away is False
@@ -193,12 +193,12 @@ def test_a_spare_whose_test_runs_is_left_to_it_when_its_draw_has_ended_late() ->
     case = dead(ground)
     ground.clear(FIRST, case)
     ground.wait(0.6 * day, every=600)
-    assert standing(ground, FIRST) is SpareStatus.TESTING
+    assert status(ground, FIRST) is SpareStatus.TESTING
     ground.end(NODE, PursuitResult.CANCELLED)
     ground.wait(5, every=1)
-    assert standing(ground, FIRST) is SpareStatus.TESTING
+    assert status(ground, FIRST) is SpareStatus.TESTING
     ground.end_chore(Kind.TEST)
-    assert standing(ground, FIRST) is SpareStatus.READY
+    assert status(ground, FIRST) is SpareStatus.READY
 
 
 @pytest.mark.parametrize("held", [False, True])
@@ -213,10 +213,10 @@ def test_one_that_was_drawn_all_the_same_comes_back_when_it_is_mended(held: bool
     assert (spare.standing, spare.broken, spare.away) == (SpareStatus.FAILED, True, True)
     assert drawn(ground) == [FIRST, SECOND]
     if held:
-        ground.say(Verb.HOLD, FIRST)
+        ground.send_command(Verb.HOLD, FIRST)
     ground.clear(FIRST, case)
     ground.wait(2, every=1)
-    assert standing(ground, FIRST) is SpareStatus.RETURNING
+    assert status(ground, FIRST) is SpareStatus.RETURNING
     assert returns(ground) == [DRAWN_FROM]
     ground.end_chore(Kind.RETURN_SPARE)
     assert ground.state.spares.spares[FIRST] == Spare()
@@ -241,12 +241,12 @@ def test_a_spare_that_dies_before_its_job_runs_is_replaced_and_left_to_its_own_r
     ground.end(FIRST)
     ground.end(NODE, moved_to=(SECOND,))
     ground.wait(30, every=1)
-    assert standing(ground, FIRST) is SpareStatus.FAILED
+    assert status(ground, FIRST) is SpareStatus.FAILED
     ground.clear(FIRST, case)
     ground.wait(100, every=10)
     assert ground.flying[FIRST].kind is Kind.RELEASE
     ground.end(FIRST)
-    assert standing(ground, FIRST) is SpareStatus.RETURNING
+    assert status(ground, FIRST) is SpareStatus.RETURNING
     assert returns(ground) == [DRAWN_FROM]
 
 
@@ -259,9 +259,9 @@ def test_a_dead_spare_does_not_go_back_when_its_node_is_released() -> None:
     case = Case(incident="i9", policy=ONLY_OUT, since=ground.now, evidence_at=ground.now)
     ground.nodes[FIRST].healthy = False
     ground.step(CaseChanged(node=FIRST, case=case))
-    ground.say(Verb.FORGET, NODE)
-    assert not [one for one in ground.begun if one.kind is Kind.RETURN_SPARE]
-    assert standing(ground, FIRST) is SpareStatus.FAILED
+    ground.send_command(Verb.FORGET, NODE)
+    assert not [one for one in ground.started if one.kind is Kind.RETURN_SPARE]
+    assert status(ground, FIRST) is SpareStatus.FAILED
 
 
 @pytest.mark.parametrize("jobs", [True, False])
@@ -274,19 +274,19 @@ def test_a_spare_comes_back_only_when_nothing_runs_on_it(jobs: bool) -> None:
     ground.nodes[FIRST].jobs = (JOB,) if jobs else ()
     policy = msgspec.structs.replace(ONLY_OUT, level=None)
     case = ground.fault(FIRST, policy=policy, severity=Severity.CRITICAL)
-    assert standing(ground, FIRST) is SpareStatus.FAILED
+    assert status(ground, FIRST) is SpareStatus.FAILED
     ground.clear(FIRST, case)
     ground.wait(2, every=1)
     wanted = SpareStatus.FAILED if jobs else SpareStatus.RETURNING
-    assert standing(ground, FIRST) is wanted
+    assert status(ground, FIRST) is wanted
 
 
 def test_a_draw_that_was_cancelled_after_it_had_happened_is_undone() -> None:
     ground = ground_with(FIRST)
     ground.fault(NODE, policy=DRAWS)
     ground.end(NODE)
-    ground.say(Verb.STOP)
+    ground.send_command(Verb.STOP)
     ground.end(NODE, PursuitResult.CANCELLED, original=DRAWN_FROM)
-    assert standing(ground, FIRST) is SpareStatus.RETURNING
+    assert status(ground, FIRST) is SpareStatus.RETURNING
     assert returns(ground) == [DRAWN_FROM]
     assert alerts(ground) == []

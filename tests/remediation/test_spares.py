@@ -113,14 +113,14 @@ def test_a_repeated_request_draws_no_second_one() -> None:
     assert drawn(state, known, wanted=later)[1] == "s2"
 
 
-@pytest.mark.parametrize("standing", [RETURNING, FAILED])
-def test_what_comes_back_or_is_broken_does_not_stand_in_again(standing: SpareStatus) -> None:
-    spare = Spare(standing=standing, incident="i1", stands_for="n1", tested=0.0)
-    assert str(standing) in denied(SpareState(spares={"s1": spare}), {"s1": candidate()})
+@pytest.mark.parametrize("status", [RETURNING, FAILED])
+def test_what_comes_back_or_is_broken_does_not_stand_in_again(status: SpareStatus) -> None:
+    spare = Spare(standing=status, incident="i1", stands_for="n1", tested=0.0)
+    assert str(status) in denied(SpareState(spares={"s1": spare}), {"s1": candidate()})
 
 
 @pytest.mark.parametrize(
-    ("known", "says"),
+    ("known", "reason"),
     [
         ({}, "s1 cannot be used now"),
         ({"s1": Candidate(labels=H100, usable=False)}, "s1 cannot be used now"),
@@ -128,8 +128,8 @@ def test_what_comes_back_or_is_broken_does_not_stand_in_again(standing: SpareSta
         ({"s1": Candidate()}, "s1 has another model"),
     ],
 )
-def test_a_spare_has_to_fit(known: dict[str, Candidate], says: str) -> None:
-    assert denied(pool("s1"), known) == f"no spare fits: {says}"
+def test_a_spare_has_to_fit(known: dict[str, Candidate], reason: str) -> None:
+    assert denied(pool("s1"), known) == f"no spare fits: {reason}"
 
 
 def test_a_spare_never_stands_in_for_itself() -> None:
@@ -188,12 +188,12 @@ def test_a_spare_that_is_not_needed_after_all_is_ready_again() -> None:
 def test_no_step_is_left_out(
     move: Callable[[SpareState, str], SpareState], allowed: SpareStatus
 ) -> None:
-    for standing in SpareStatus:
-        state = SpareState(spares={"s1": Spare(standing=standing, stands_for="n1")})
-        if standing is allowed:
+    for status in SpareStatus:
+        state = SpareState(spares={"s1": Spare(standing=status, stands_for="n1")})
+        if status is allowed:
             assert move(state, "s1") != state
         else:
-            with pytest.raises(ValueError, match=f"the spare s1 is {standing}"):
+            with pytest.raises(ValueError, match=f"the spare s1 is {status}"):
                 move(state, "s1")
     with pytest.raises(ValueError, match="s2 is not a spare"):
         move(SpareState(), "s2")

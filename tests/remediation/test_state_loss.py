@@ -39,7 +39,7 @@ def approve(ground: Ground, name: str) -> None:
     remedy = ground.remedy(name)
     assert remedy is not None
     digest = plan_of(StepContext(ground.state, ground.settings, ground.now), remedy)
-    ground.say(Verb.APPROVE, name, digest=digest)
+    ground.send_command(Verb.APPROVE, name, digest=digest)
 
 
 def test_a_fault_that_is_still_seen_keeps_its_node_out_and_a_person_is_notified_once_of_all() -> (
@@ -81,7 +81,7 @@ def test_where_no_rule_acts_by_itself_approval_is_requested_and_the_mark_is_set_
     assert "Waiting for your yes: n03" in calls(ground)[0]
     approve(ground, "n03")
     ground.end("n03")
-    assert ground.nodes["n03"].standing is HoldState.OURS
+    assert ground.nodes["n03"].hold_state is HoldState.OURS
     assert ground.kinds("n03") == [IntentKind.QUARANTINE] * 2
 
 
@@ -136,7 +136,7 @@ def test_a_person_may_leave_it_open(verb: Verb) -> None:
     ground.end("n03")
     ground.controller_starts(loses_state=True)
     ground.wait(60)
-    ground.say(verb, "n03")
+    ground.send_command(verb, "n03")
     ground.wait(60)
     assert ground.stage("n03") is Stage.OVERRIDDEN
     assert ground.state.budget.own == {}
@@ -144,7 +144,7 @@ def test_a_person_may_leave_it_open(verb: Verb) -> None:
 
 def test_one_that_a_person_took_out_is_taken_out_again() -> None:
     ground = Ground()
-    ground.say(Verb.QUARANTINE, "n03")
+    ground.send_command(Verb.QUARANTINE, "n03")
     ground.end("n03")
     ground.controller_starts(loses_state=True)
     ground.wait(1, every=1)
@@ -168,7 +168,7 @@ def test_a_controller_that_keeps_its_state_says_nothing_and_a_later_reset_is_a_w
     ground.controller_starts()
     ground.wait(60)
     assert calls(ground) == []
-    ground.nodes["n03"].standing, ground.nodes["n03"].mark = HoldState.OPEN, None
+    ground.nodes["n03"].hold_state, ground.nodes["n03"].mark = HoldState.OPEN, None
     ground.wait(60)
     assert ground.stage("n03") is Stage.OVERRIDDEN
 
@@ -177,7 +177,7 @@ def test_a_reset_that_leaves_our_key_is_a_wish_whenever_the_controller_was_start
     """Slurm keeps the key in `Extra` when a person resumes a node."""
     ground = taken_out("n03")
     ground.controller_starts()
-    ground.nodes["n03"].standing = HoldState.OPEN
+    ground.nodes["n03"].hold_state = HoldState.OPEN
     assert ground.nodes["n03"].mark == OwnerAnnotation("i-n03", 1)
     ground.wait(60)
     assert ground.stage("n03") is Stage.OVERRIDDEN
@@ -204,7 +204,7 @@ def test_a_hold_of_which_no_start_is_known_is_a_wish_as_before() -> None:
     )
     remedies = {**ground.state.remedies, "n03": blank}
     ground.state = msgspec.structs.replace(ground.state, remedies=remedies)
-    ground.nodes["n03"].standing, ground.nodes["n03"].mark = HoldState.OPEN, None
+    ground.nodes["n03"].hold_state, ground.nodes["n03"].mark = HoldState.OPEN, None
     ground.wait(60)
     assert ground.stage("n03") is Stage.OVERRIDDEN
 
@@ -225,7 +225,7 @@ def test_a_release_that_waits_is_done_by_the_loss() -> None:
 
 def given_back(ground: Ground, name: str) -> None:
     """A person resumes a node at the scheduler itself."""
-    ground.nodes[name].standing, ground.nodes[name].set_by = HoldState.OPEN, ""
+    ground.nodes[name].hold_state, ground.nodes[name].set_by = HoldState.OPEN, ""
     ground.wait(600)
 
 
@@ -244,7 +244,7 @@ def test_a_bad_node_that_a_person_gives_back_is_reported_once_with_what_is_wrong
 
 def test_one_that_a_person_forces_back_is_reported_too_and_by_whom() -> None:
     ground = taken_out("n03")
-    ground.say(Verb.FORCE_RELEASE, "n03")
+    ground.send_command(Verb.FORCE_RELEASE, "n03")
     ground.end("n03")
     ground.wait(600)
     (call,) = calls(ground)
@@ -253,7 +253,7 @@ def test_one_that_a_person_forces_back_is_reported_too_and_by_whom() -> None:
 
 def test_a_good_node_that_a_person_gives_back_calls_nobody() -> None:
     ground = Ground()
-    ground.say(Verb.QUARANTINE, "n03")
+    ground.send_command(Verb.QUARANTINE, "n03")
     ground.end("n03")
     given_back(ground, "n03")
     assert ground.stage("n03") is Stage.OVERRIDDEN
@@ -264,7 +264,7 @@ def test_a_node_that_was_never_out_is_back_from_nowhere() -> None:
     ground = Ground()
     ground.fault("n03", policy=APPROVE)
     ground.notes.clear()
-    ground.say(Verb.RELEASE, "n03")
+    ground.send_command(Verb.RELEASE, "n03")
     assert ground.stage("n03") is Stage.OVERRIDDEN
     assert calls(ground) == []
 
@@ -273,7 +273,7 @@ def made_again(ground: Ground, name: str) -> None:
     """The node object was deleted, and its machine has registered anew."""
     node = ground.nodes[name]
     node.incarnation = "second"
-    node.standing, node.mark, node.set_by, node.jobs = HoldState.OPEN, None, "", ()
+    node.hold_state, node.mark, node.set_by, node.jobs = HoldState.OPEN, None, "", ()
 
 
 def registered(*names: str) -> Ground:
@@ -310,7 +310,7 @@ def test_trap_24_a_node_that_was_made_again_is_taken_out_again_while_it_is_bad()
 def test_a_node_that_is_the_same_was_given_back_by_a_person() -> None:
     ground = registered("n03")
     node = ground.nodes["n03"]
-    node.standing, node.mark, node.set_by = HoldState.OPEN, None, ""
+    node.hold_state, node.mark, node.set_by = HoldState.OPEN, None, ""
     ground.wait(30)
     assert "n03" in ground.state.overrides
 

@@ -56,7 +56,7 @@ class Queue:
         self,
         state: RemedyState,
         changes: Sequence[Change],
-        heard: Sequence[WorldObservation],
+        observations: Sequence[WorldObservation],
         now: float,
     ) -> Outcome:
         """Everything is wanted at the start; what people say is kept, and takes nothing back."""
@@ -93,9 +93,9 @@ class Queue:
         self.stop.touch()
         self.bench.loop.call_later(CHECK_EVERY_S, self.file.check)
 
-    def say(self, verb: Verb, by: str = "ada") -> None:
+    def send(self, verb: Verb, by: str = "ada") -> None:
         command = Command(verb=verb, by=by, at=START, reason="rack 7 is being moved")
-        self.asking = asyncio.ensure_future(self.engine.submit_command(command))
+        self.commanding = asyncio.ensure_future(self.engine.submit_command(command))
 
     @property
     def late(self) -> list[str]:
@@ -118,7 +118,7 @@ def reasons(queue: Queue) -> set[str]:
 @pytest.mark.parametrize("way", ["file", "command"])
 def test_with_forty_waiting_nothing_starts_after_a_stop(tmp_path: Path, way: str) -> None:
     queue = Queue(tmp_path)
-    queue.run(queue.by_file if way == "file" else lambda: queue.say(Verb.STOP))
+    queue.run(queue.by_file if way == "file" else lambda: queue.send(Verb.STOP))
     assert 0 < len(queue.bench.world.effects) < len(NODES)
     assert queue.late == []
     states = {one.state for one in queue.bench.operations()}
@@ -134,7 +134,7 @@ def test_a_stop_by_command_waits_for_no_disk(tmp_path: Path) -> None:
         queue.bench.journal.hangs_s = lambda _: 3600.0
         # A decision is being written, and that takes for ever.
         queue.engine.submit_changes([Started(token=2, at=START)])
-        queue.bench.loop.call_later(0.1, lambda: queue.say(Verb.STOP))
+        queue.bench.loop.call_later(0.1, lambda: queue.send(Verb.STOP))
         queue.bench.loop.call_later(
             0.1, lambda: setattr(queue.bench.journal, "hangs_s", lambda _: 0.0)
         )
@@ -148,8 +148,8 @@ def test_a_start_that_is_answered_takes_no_later_stop_with_it(tmp_path: Path) ->
 
     def both() -> None:
         queue.bench.journal.hangs_s = lambda batch: 5.0 if batch.actor == "ada" else 0.0
-        queue.say(Verb.START, "bob")
-        queue.say(Verb.STOP)
+        queue.send(Verb.START, "bob")
+        queue.send(Verb.STOP)
 
     queue.run(both)
     assert queue.late == []

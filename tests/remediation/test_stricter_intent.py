@@ -133,7 +133,7 @@ def test_a_yes_to_one_rule_is_none_to_another() -> None:
     ground = Ground()
     ground.nodes[NODE].jobs = (JOB,)
     ground.fault(NODE, policy=replace(WAITS, mode=Mode.APPROVE))
-    ground.say(Verb.APPROVE, NODE, digest=remedy(ground).approval.asked)
+    ground.send_command(Verb.APPROVE, NODE, digest=remedy(ground).approval.asked)
     ground.end(NODE)
     worse(ground, replace(NOW, mode=Mode.APPROVE))
     assert ground.kinds(NODE) == [Kind.QUARANTINE]
@@ -164,7 +164,7 @@ def test_what_passes_by_itself_does_not_end_the_worse_fault(passing: str) -> Non
     ground.settings = replace(SETTINGS, ceiling="drain")
     case = worse(ground)
     if passing == "stop":
-        ground.say(Verb.STOP)
+        ground.send_command(Verb.STOP)
     else:
         ground.step(CaseChanged(node=NODE, case=replace(case, blind=True)))
     ground.wait(10.0)
@@ -225,7 +225,7 @@ def test_a_worse_rule_of_the_same_incident_counts_only_while_it_fires() -> None:
 
 def test_a_person_s_node_is_left_to_the_person() -> None:
     ground, _ = waiting()
-    ground.say(Verb.QUARANTINE, NODE)
+    ground.send_command(Verb.QUARANTINE, NODE)
     worse(ground)
     ground.wait(600.0)
     assert Kind.MOVE_JOB not in ground.kinds(NODE)

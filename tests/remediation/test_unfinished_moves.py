@@ -37,13 +37,13 @@ def fencing() -> Ground:
 
 def given_back(ground: Ground) -> list[Intent]:
     """The restores after a person has released the node."""
-    ground.say(Verb.FORCE_RELEASE, "n03")
+    ground.send_command(Verb.FORCE_RELEASE, "n03")
     while "n03" in ground.flying:
         ended = (
             PursuitResult.CANCELLED if ground.flying["n03"].kind is MOVE else PursuitResult.ACHIEVED
         )
         ground.end("n03", ended)
-    return [intent for intent in ground.begun if intent.kind is RESTORE]
+    return [intent for intent in ground.started if intent.kind is RESTORE]
 
 
 @pytest.mark.parametrize(
@@ -83,17 +83,17 @@ def test_one_whose_end_is_not_known_is_put_back_once_it_is() -> None:
 def test_one_that_a_person_waits_for_no_more_is_put_back_as_far_as_it_is_known() -> None:
     ground = moving()
     ground.end("n03", PursuitResult.UNKNOWN)
-    ground.say(Verb.RETRY, "n03")
+    ground.send_command(Verb.RETRY, "n03")
     (restore,) = given_back(ground)
     assert (restore.job, dict(restore.original)) == (JOB, {})
 
 
 def test_one_of_a_node_that_somebody_has_taken_over_is_put_back_when_it_ends() -> None:
     ground = moving()
-    ground.nodes["n03"].standing = HoldState.FOREIGN
+    ground.nodes["n03"].hold_state = HoldState.FOREIGN
     ground.step()
     ground.end("n03", PursuitResult.CANCELLED, original=STEERED)
-    (restore,) = [one for one in ground.begun if one.kind is RESTORE]
+    (restore,) = [one for one in ground.started if one.kind is RESTORE]
     assert dict(restore.original) == STEERED
 
 
@@ -102,9 +102,9 @@ def test_one_of_a_node_that_a_person_has_forgotten_is_put_back_when_it_ends(
     original: dict[str, str], restores: list[dict[str, str]]
 ) -> None:
     ground = moving()
-    ground.say(Verb.FORGET, "n03")
+    ground.send_command(Verb.FORGET, "n03")
     ground.end("n03", PursuitResult.CANCELLED, original=original)
-    assert [dict(one.original) for one in ground.begun if one.kind is RESTORE] == restores
+    assert [dict(one.original) for one in ground.started if one.kind is RESTORE] == restores
 
 
 def test_what_the_first_of_two_moves_has_changed_is_put_back_after_the_second() -> None:

@@ -373,11 +373,11 @@ def test_without_a_peer_the_release_waits_and_says_why(what: str, why: str) -> N
         case "sick":
             node.healthy = None
         case "drained":
-            node.standing = HoldState.FOREIGN
+            node.hold_state = HoldState.FOREIGN
         case "silent":
             node.answering = False
         case "held":
-            ground.say(Verb.HOLD, "n04")
+            ground.send_command(Verb.HOLD, "n04")
         case "failed":
             run = LatestRun(tried=ground.now, ended=ground.now, failed="too slow")
             rows = {"n04": NodeTests(runs={"pair": run})}
@@ -434,7 +434,7 @@ def test_a_test_that_is_not_named_passes_by_its_end() -> None:
 
 
 def idle(ground: Ground) -> list[Intent]:
-    return [one for one in ground.begun if one.kind is Kind.TEST]
+    return [one for one in ground.started if one.kind is Kind.TEST]
 
 
 def only(ground: Ground, *names: str) -> None:
@@ -486,7 +486,7 @@ def test_an_idle_node_is_tested_of_which_only_its_boot_id_proves_which_it_is() -
 @pytest.mark.parametrize("verb", [Verb.STOP, Verb.HOLD])
 def test_what_a_person_has_stopped_or_held_is_not_tested(verb: Verb) -> None:
     ground = _ready("n01")
-    ground.say(verb, "n01" if verb is Verb.HOLD else "")
+    ground.send_command(verb, "n01" if verb is Verb.HOLD else "")
     ground.settings = settings(EVERY_DAY)
     ground.wait(60)
     assert idle(ground) == []
@@ -533,7 +533,7 @@ def test_many_that_may_not_be_tested_keep_nobody_else_waiting() -> None:
     names = [f"n{at:02d}" for at in range(12)]
     ground = _ready(*names)
     for name in names[:-1]:
-        ground.say(Verb.HOLD, name)
+        ground.send_command(Verb.HOLD, name)
     ground.settings = settings(EVERY_DAY)
     ground.wait(5, every=1)
     assert [one.node for one in idle(ground)] == ["n11"]
@@ -542,11 +542,11 @@ def test_many_that_may_not_be_tested_keep_nobody_else_waiting() -> None:
 def test_nothing_is_tested_while_too_few_nodes_are_left() -> None:
     ground = _ready("n01")
     for at in range(10, 22):
-        ground.nodes[f"n{at}"].standing = HoldState.FOREIGN
+        ground.nodes[f"n{at}"].hold_state = HoldState.FOREIGN
     ground.settings = settings(EVERY_DAY)
     ground.wait(60)
     assert idle(ground) == []
-    ground.nodes["n10"].standing = HoldState.OPEN
+    ground.nodes["n10"].hold_state = HoldState.OPEN
     ground.wait(60)
     assert [one.node for one in idle(ground)] == ["n01"]
 
@@ -554,7 +554,7 @@ def test_nothing_is_tested_while_too_few_nodes_are_left() -> None:
 def test_a_pair_takes_two_shares_of_the_budget() -> None:
     """Of eight nodes of a rack two may be out; one is out already."""
     ground = _ready("n01", "n02")
-    ground.say(Verb.QUARANTINE, "n04", reason="riser")
+    ground.send_command(Verb.QUARANTINE, "n04", reason="riser")
     ground.end("n04")
     ground.settings = settings(BY_PEERS)
     ground.wait(60)

@@ -18,7 +18,7 @@ from support.remediation.walker import History, walk
 
 HISTORIES = 5000
 PARTS = 5
-TOLD = Policy(rule="only-told", mode=Mode.AUTO)
+REPORTED = Policy(rule="only-told", mode=Mode.AUTO)
 
 
 # Seeds that found something: a mark that was seen before the rack of its node was known, a job begun
@@ -94,30 +94,30 @@ def test_what_is_only_reported_keeps_a_repaired_node_out_where_it_is_critical(
 
 def test_what_is_over_while_the_engine_is_killed_is_known_to_be_over() -> None:
     history, node = _mended(Severity.CRITICAL)
-    told = history.cases[node.name]["told"]
-    history.tell(node, msgspec.structs.replace(told, open=False))
+    reported = history.cases[node.name]["told"]
+    history.report(node, msgspec.structs.replace(reported, open=False))
     history.crash()
     _wait(history)
     assert history.state.remedies[node.name].cases == ()
 
 
 @pytest.mark.parametrize(
-    ("policy", "severity"), [(POLICY, Severity.WARNING), (TOLD, Severity.CRITICAL)]
+    ("policy", "severity"), [(POLICY, Severity.WARNING), (REPORTED, Severity.CRITICAL)]
 )
 def test_a_release_while_something_keeps_a_node_out_is_found(
     policy: Policy, severity: Severity
 ) -> None:
     history, node = _mended(Severity.WARNING)
     remedy = history.state.remedies[node.name]
-    (told,) = remedy.cases
-    case = msgspec.structs.replace(told, policy=policy, severity=severity)
+    (reported,) = remedy.cases
+    case = msgspec.structs.replace(reported, policy=policy, severity=severity)
     with pytest.raises(BrokenError, match="released while something is wrong"):
         check_release(history.state, msgspec.structs.replace(remedy, cases=(case,)), history.now)
 
 
 def test_a_poll_does_not_outlive_the_engine_that_made_it() -> None:
     history = History(0)
-    history.begin()
+    history.start()
     history.late_poll()
     history.crash()
     assert not history.late
@@ -126,14 +126,14 @@ def test_a_poll_does_not_outlive_the_engine_that_made_it() -> None:
 def _mended(severity: Severity) -> tuple[History, Node]:
     """A node that was taken out and is well again, but for what a rule without an action finds."""
     history = History(0)
-    history.begin()
+    history.start()
     node, now = history.favourites[0], history.now
-    told = Case(incident="told", policy=TOLD, since=now, evidence_at=now, severity=severity)
+    reported = Case(incident="told", policy=REPORTED, since=now, evidence_at=now, severity=severity)
     fault = Case(incident="fault", policy=POLICY, since=now, evidence_at=now)
-    history.tell(node, told)
-    history.tell(node, fault)
+    history.report(node, reported)
+    history.report(node, fault)
     _wait(history)
-    history.tell(node, msgspec.structs.replace(fault, open=False))
+    history.report(node, msgspec.structs.replace(fault, open=False))
     history.finish(history.watch.flying[node.name], PursuitResult.ACHIEVED)
     for _ in range(6):
         _wait(history)

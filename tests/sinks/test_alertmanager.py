@@ -15,7 +15,7 @@ import pytest
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.alerting.sink import NoticeKind, Sink, Status
 from accelwatch_alertmanager import alert
-from support.incidents.notices import ASKED, LONG, NOTICE, notice
+from support.incidents.notices import LONG, NOTICE, REQUEST, notice
 from support.incidents.sinks import delivered, sink
 from support.servers.ports import free_port
 from support.servers.receivers import code, receiver
@@ -135,9 +135,9 @@ def test_an_open_alert_ends_by_itself_and_is_reported_again_in_time() -> None:
             assert made.repeat_s is not None
             assert made.repeat_s * 3 <= 300
             await delivered(made)
-            (said,) = await asyncio.to_thread(_list, there.requests[0].body)
-            assert said["startsAt"] == "2026-11-22T03:14:07Z"
-            assert said["endsAt"] > said["startsAt"]
+            (alert_sent,) = await asyncio.to_thread(_list, there.requests[0].body)
+            assert alert_sent["startsAt"] == "2026-11-22T03:14:07Z"
+            assert alert_sent["endsAt"] > alert_sent["startsAt"]
 
     asyncio.run(scenario())
 
@@ -160,8 +160,8 @@ def test_one_member_of_a_cluster_that_takes_it_is_enough() -> None:
 
 
 def test_the_way_to_decide_is_an_annotation_and_no_label() -> None:
-    made = alert(notice(asks=(ASKED,)), {"alertname": "x"}, NOTICE.time)
-    assert made["annotations"]["decide_url"] == ASKED.link  # type: ignore[index]
+    made = alert(notice(asks=(REQUEST,)), {"alertname": "x"}, NOTICE.time)
+    assert made["annotations"]["decide_url"] == REQUEST.link  # type: ignore[index]
     assert made["labels"] == {"alertname": "x"}
     without = alert(NOTICE, {}, NOTICE.time)
     assert "decide_url" not in without["annotations"]  # type: ignore[operator]

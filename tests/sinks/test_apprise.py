@@ -32,11 +32,11 @@ def sent(
 def test_a_message(one: Any) -> None:
     outcomes, there = sent(one)
     assert outcomes[0].status is Status.DELIVERED
-    said: Any = there.requests[0].json()
-    assert said["title"].startswith("CRITICAL ")
-    assert said["type"] == "failure"
-    assert len(said["title"].encode()) <= 250
-    assert len(said["message"].encode()) <= 4000
+    body: Any = there.requests[0].json()
+    assert body["title"].startswith("CRITICAL ")
+    assert body["type"] == "failure"
+    assert len(body["title"].encode()) <= 250
+    assert len(body["message"].encode()) <= 4000
 
 
 def test_its_end_is_good_news() -> None:

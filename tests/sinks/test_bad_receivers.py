@@ -36,7 +36,7 @@ def outcome(
 
 @pytest.mark.parametrize("plugin", HTTP_SINKS)
 @pytest.mark.parametrize(
-    ("answer", "status", "said"),
+    ("answer", "status", "text"),
     [
         (code(500), Status.RETRY, "answered 500"),
         (code(503), Status.RETRY, "answered 503"),
@@ -52,10 +52,10 @@ def outcome(
     ],
 )
 def test_a_code_says_whether_to_try_again(
-    plugin: str, answer: Callable[[], web.StreamResponse], status: Status, said: str
+    plugin: str, answer: Callable[[], web.StreamResponse], status: Status, text: str
 ) -> None:
     result, there = outcome(plugin, answer)
-    assert (result.status, result.message) == (status, said)
+    assert (result.status, result.message) == (status, text)
     assert len(there.requests) == 1
 
 

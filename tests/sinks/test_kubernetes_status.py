@@ -41,7 +41,7 @@ async def ready_node(cluster: ServedCluster, name: str = "n12") -> None:
     await cluster.ask("PATCH", path, {"status": {"conditions": [READY]}}, "merge-patch+json")
 
 
-async def told(receiver: Any, *notices: Any) -> list[Outcome]:
+async def delivered(receiver: Any, *notices: Any) -> list[Outcome]:
     return [await receiver.deliver(one, "") for one in notices]
 
 
@@ -81,20 +81,20 @@ def test_what_is_open_stands_on_the_node_until_it_is_over(cluster: ServedCluster
     async def scenario() -> None:
         await ready_node(cluster)
         receiver = made(cluster)
-        (outcome,) = await told(receiver, NOTICE)
+        (outcome,) = await delivered(receiver, NOTICE)
         assert outcome.status is Status.DELIVERED, outcome.message
         shown = await conditions(cluster)
         assert shown["AcceleratorHealthy"]["status"] == "False"
         assert shown["AcceleratorHealthy"]["reason"] == "NvidiaGpuLost"
         since = shown["AcceleratorHealthy"]["lastTransitionTime"]
         ready = shown["Ready"]
-        await told(receiver, notice(key="west/i43", rule="amd.heat"))
+        await delivered(receiver, notice(key="west/i43", rule="amd.heat"))
         shown = await conditions(cluster)
         assert shown["AcceleratorHealthy"]["lastTransitionTime"] == since
         assert shown["AcceleratorHealthy"]["message"].endswith("; 1 more open")
-        await told(receiver, closed())
+        await delivered(receiver, closed())
         assert (await conditions(cluster))["AcceleratorHealthy"]["status"] == "False"
-        await told(receiver, closed(key="west/i43"))
+        await delivered(receiver, closed(key="west/i43"))
         shown = await conditions(cluster)
         assert shown["AcceleratorHealthy"]["status"] == "True"
         assert shown["Ready"] == ready, "what a kubelet has written stays as it was"
@@ -107,12 +107,12 @@ def test_a_hub_that_was_started_anew_forgets_no_other_incident(cluster: ServedCl
     async def scenario() -> None:
         await ready_node(cluster)
         first = made(cluster, "condition")
-        await told(first, NOTICE, notice(key="west/i43"))
+        await delivered(first, NOTICE, notice(key="west/i43"))
         await first.close()
         second = made(cluster, "condition")
-        await told(second, closed())
+        await delivered(second, closed())
         assert (await conditions(cluster))["AcceleratorHealthy"]["status"] == "False"
-        await told(second, closed(key="west/i43"))
+        await delivered(second, closed(key="west/i43"))
         assert (await conditions(cluster))["AcceleratorHealthy"]["status"] == "True"
         annotations = (await node_of(cluster, "n12"))["metadata"].get("annotations", {})
         assert "accelwatch.io/incidents" not in annotations
@@ -126,11 +126,11 @@ def test_a_hub_with_other_options_ends_what_counts_no_more(cluster: ServedCluste
         await ready_node(cluster)
         first = made(cluster, "condition", min_severity="warning")
         mild = notice(severity=Severity.WARNING)
-        await told(first, mild)
+        await delivered(first, mild)
         assert (await conditions(cluster))["AcceleratorHealthy"]["status"] == "False"
         await first.close()
         second = made(cluster, "condition")
-        await told(second, mild)
+        await delivered(second, mild)
         assert (await conditions(cluster))["AcceleratorHealthy"]["status"] == "True"
         await second.close()
 
@@ -142,9 +142,11 @@ def test_an_incident_is_one_event_with_a_count(cluster: ServedCluster) -> None:
         await ready_node(cluster)
         receiver = made(cluster, "events")
         reminder = notice(kind=NoticeKind.REMINDER, sequence=3)
-        await told(receiver, NOTICE, NOTICE, notice(kind=NoticeKind.UPDATED, sequence=2), reminder)
+        await delivered(
+            receiver, NOTICE, NOTICE, notice(kind=NoticeKind.UPDATED, sequence=2), reminder
+        )
         again = made(cluster, "events")
-        await told(again, reminder, closed())
+        await delivered(again, reminder, closed())
         first, over = await events(cluster)
         assert (first["reason"], first["type"], first["count"]) == ("NvidiaGpuLost", "Warning", 2)
         assert (over["reason"], over["type"], over["count"]) == ("NvidiaGpuLostOver", "Normal", 1)
@@ -161,10 +163,10 @@ def test_nothing_but_what_is_named_is_written(cluster: ServedCluster) -> None:
         await ready_node(cluster)
         receiver = made(cluster, "condition")
         mild = notice(severity=Severity.WARNING)
-        (outcome,) = await told(receiver, mild)
+        (outcome,) = await delivered(receiver, mild)
         assert outcome.status is Status.DELIVERED
         assert set(await conditions(cluster)) == {"Ready"}
-        await told(receiver, NOTICE)
+        await delivered(receiver, NOTICE)
         assert await events(cluster) == []
         await receiver.close()
 
@@ -178,10 +180,10 @@ def test_a_node_is_found_by_its_host_name_or_by_the_options(cluster: ServedClust
         await change_node(cluster, "ip-10-0-0-1", label)
         await ready_node(cluster, "ip-10-0-0-2")
         receiver = made(cluster, "condition", nodes={"n13": "ip-10-0-0-2"})
-        await told(receiver, notice(nodes=("n12", "n13")))
+        await delivered(receiver, notice(nodes=("n12", "n13")))
         for name in ("ip-10-0-0-1", "ip-10-0-0-2"):
             assert (await conditions(cluster, name))["AcceleratorHealthy"]["status"] == "False"
-        outcomes = await told(receiver, notice(nodes=("elsewhere",)), notice(nodes=("/..",)))
+        outcomes = await delivered(receiver, notice(nodes=("elsewhere",)), notice(nodes=("/..",)))
         assert {outcome.status for outcome in outcomes} == {Status.NO_RECIPIENT}
         await receiver.close()
 
@@ -192,13 +194,13 @@ def test_a_test_notice_asks_whether_it_may_and_writes_nothing(cluster: ServedClu
     async def scenario() -> None:
         await ready_node(cluster)
         receiver = made(cluster)
-        (outcome,) = await told(receiver, notice(kind=NoticeKind.TEST, nodes=()))
+        (outcome,) = await delivered(receiver, notice(kind=NoticeKind.TEST, nodes=()))
         assert outcome.status is Status.DELIVERED, outcome.message
         assert set(await conditions(cluster)) == {"Ready"}
         assert await events(cluster) == []
         await receiver.close()
         unknown = made(cluster, account=Account.HUB)
-        outcomes = await told(unknown, notice(kind=NoticeKind.TEST, nodes=()), NOTICE)
+        outcomes = await delivered(unknown, notice(kind=NoticeKind.TEST, nodes=()), NOTICE)
         assert {outcome.status for outcome in outcomes} == {Status.RETRY}
         assert all("docs/alerts.md" in outcome.message for outcome in outcomes)
         await unknown.close()
@@ -223,7 +225,7 @@ def test_a_test_notice_outlives_a_kubelet_that_writes_its_node_meanwhile(
         await ready_node(cluster)
         receiver = made(cluster)
         monkeypatch.setattr(StatusWriter, "_patch", written_before)
-        (reached,) = await told(receiver, notice(kind=NoticeKind.TEST, nodes=()))
+        (reached,) = await delivered(receiver, notice(kind=NoticeKind.TEST, nodes=()))
         assert reached.status is outcome, reached.message
         assert set(await conditions(cluster)) == {"Ready"}
         await receiver.close()
@@ -232,7 +234,7 @@ def test_a_test_notice_outlives_a_kubelet_that_writes_its_node_meanwhile(
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({}, "write: is missing"),
         ({"write": []}, "write:"),
@@ -244,7 +246,7 @@ def test_a_test_notice_outlives_a_kubelet_that_writes_its_node_meanwhile(
         ({"write": ["events"], "server": {}}, "server: not within a cluster"),
     ],
 )
-def test_options_that_cannot_be_right_are_refused(options: dict[str, Any], said: str) -> None:
+def test_options_that_cannot_be_right_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError) as refused:
         sink("kubernetes", **options)
-    assert said in str(refused.value)
+    assert message in str(refused.value)

@@ -15,7 +15,7 @@ MAIL = {"host": "mail", "sender": "gpus@example.org", "to": ["ops@example.org"]}
 
 
 @pytest.mark.parametrize(
-    ("plugin", "options", "said"),
+    ("plugin", "options", "message"),
     [
         ("webhook", {}, "url: is missing"),
         ("webhook", {"url": 7}, "url: expected text; put it in quotes"),
@@ -71,10 +71,10 @@ MAIL = {"host": "mail", "sender": "gpus@example.org", "to": ["ops@example.org"]}
         ("apprise", {"url": ["json://localhost?redirect=yes"]}, "redirects are not followed"),
     ],
 )
-def test_it_is_refused(plugin: str, options: dict[str, Any], said: str) -> None:
+def test_it_is_refused(plugin: str, options: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError) as refused:
         sink(plugin, **options)
-    assert said in str(refused.value)
+    assert message in str(refused.value)
     assert "hush" not in str(refused.value)
 
 

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from accelwatch.alerting.sink import NoticeKind, Outcome, Status
-from support.incidents.notices import ASKED, LONG, NOTICE, notice
+from support.incidents.notices import LONG, NOTICE, REQUEST, notice
 from support.incidents.sinks import delivered, sink
 from support.servers.receivers import Receiver, code, receiver
 
@@ -84,38 +84,40 @@ def test_a_webhook_cannot_edit() -> None:
 @pytest.mark.parametrize("one", [NOTICE, LONG])
 def test_it_stays_inside_the_limits(one: Any) -> None:
     _, there = by_token(one)
-    said: Any = there.requests[0].json()
-    assert len(said["attachments"][0]["blocks"]) <= 50
-    assert all(0 < len(text.encode()) <= 3000 for text in texts(said))
-    assert len(said["text"].encode()) <= 3000
+    message: Any = there.requests[0].json()
+    assert len(message["attachments"][0]["blocks"]) <= 50
+    assert all(0 < len(text.encode()) <= 3000 for text in texts(message))
+    assert len(message["text"].encode()) <= 3000
 
 
 def test_everything_of_a_usual_notice_is_there() -> None:
     _, there = by_token(NOTICE)
-    said: Any = there.requests[0].json()
+    message: Any = there.requests[0].json()
     for part in ("GPU has fallen", "n12 nvidia3", "since 2026", "Xid 79", "job 4711", "reboot"):
-        assert part in "\n".join(texts(said))
-    assert "<https://hub/i42|Incident> · <https://example.org/xid79|Runbook>" in texts(said)
+        assert part in "\n".join(texts(message))
+    assert "<https://hub/i42|Incident> · <https://example.org/xid79|Runbook>" in texts(message)
 
 
 def test_names_mention_nobody_and_link_nowhere() -> None:
     _, there = by_token(
         notice(where="<!channel> & <https://evil|here>", link="javascript:x", runbook="none")
     )
-    said: Any = there.requests[0].json()
-    assert all("<" not in text for text in (said["text"], *texts(said)))
-    blocks = said["attachments"][0]["blocks"]
+    message: Any = there.requests[0].json()
+    assert all("<" not in text for text in (message["text"], *texts(message)))
+    blocks = message["attachments"][0]["blocks"]
     assert {block["text"]["type"] for block in blocks} == {"plain_text"}
 
 
 def test_who_has_to_decide_gets_an_answer_that_rings_and_the_message_has_the_plan() -> None:
-    outcomes, there = by_token(notice(kind=NoticeKind.APPROVAL, asks=(ASKED,)), reference="C9:12.0")
+    outcomes, there = by_token(
+        notice(kind=NoticeKind.APPROVAL, asks=(REQUEST,)), reference="C9:12.0"
+    )
     edited, answer = there.requests
     assert (edited.path, edited.json()["ts"]) == ("/chat.update", "12.0")
     assert any("waits for a yes" in text for text in texts(edited.json()))
     assert (answer.path, answer.json()["thread_ts"]) == ("/chat.postMessage", "12.0")
     assert answer.json()["reply_broadcast"] is True
-    link = f"<{ASKED.link}|Decide on n12>"
+    link = f"<{REQUEST.link}|Decide on n12>"
     assert link in answer.json()["blocks"][1]["text"]["text"]
     assert link in texts(edited.json())[-1]
     assert outcomes[0].reference == "C9:17.5", "the message, not the answer"
@@ -123,16 +125,16 @@ def test_who_has_to_decide_gets_an_answer_that_rings_and_the_message_has_the_pla
 
 def test_an_answer_that_fails_is_sent_again() -> None:
     answers = [code(200, OK), code(500)]
-    asked = notice(kind=NoticeKind.APPROVAL, asks=(ASKED,))
-    outcomes, _ = by_token(asked, answers=answers, reference="C9:12.0")
+    request = notice(kind=NoticeKind.APPROVAL, asks=(REQUEST,))
+    outcomes, _ = by_token(request, answers=answers, reference="C9:12.0")
     assert outcomes[0].status is Status.RETRY
 
 
 def test_a_node_cannot_write_a_link() -> None:
-    nasty = msgspec.structs.replace(ASKED, node="<!channel>|x>")
+    nasty = msgspec.structs.replace(REQUEST, node="<!channel>|x>")
     _, there = by_token(notice(asks=(nasty,)))
     last = texts(there.requests[0].json())[-1]
-    assert f"<{ASKED.link}|Decide on &lt;!channel&gt; x&gt;>" in last
+    assert f"<{REQUEST.link}|Decide on &lt;!channel&gt; x&gt;>" in last
 
 
 def test_a_call_for_a_person_rings_and_says_why() -> None:

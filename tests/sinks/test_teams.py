@@ -7,7 +7,7 @@ import pytest
 
 from accelwatch.alerting.sink import NoticeKind
 from accelwatch_teams import MOST_BYTES
-from support.incidents.notices import ASKED, LONG, NOTICE, notice
+from support.incidents.notices import LONG, NOTICE, REQUEST, notice
 from support.incidents.sinks import delivered, sink
 from support.servers.receivers import Request, code, receiver
 
@@ -22,9 +22,9 @@ def sent(one: Any) -> Request:
 
 
 def content(request: Request) -> Any:
-    said: Any = request.json()
-    assert said["type"] == "message"
-    (attachment,) = said["attachments"]
+    message: Any = request.json()
+    assert message["type"] == "message"
+    (attachment,) = message["attachments"]
     assert attachment["contentType"] == "application/vnd.microsoft.card.adaptive"
     return attachment["content"]
 
@@ -63,9 +63,9 @@ def test_names_are_no_markdown() -> None:
 
 
 def test_a_card_has_a_button_to_decide() -> None:
-    card = content(sent(notice(kind=NoticeKind.APPROVAL, asks=(ASKED,))))
+    card = content(sent(notice(kind=NoticeKind.APPROVAL, asks=(REQUEST,))))
     assert card["actions"][0] == {
         "type": "Action.OpenUrl",
         "title": "Decide on n12",
-        "url": ASKED.link,
+        "url": REQUEST.link,
     }

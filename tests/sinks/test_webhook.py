@@ -30,19 +30,19 @@ def sent(*notices: Any, **options: Any) -> list[Request]:
 @pytest.mark.parametrize("secret", [SECRET, SECRET.rstrip("=")])
 def test_the_receivers_library_verifies_it(one: Any, secret: str) -> None:
     (request,) = sent(one, secret=secret)
-    said = Webhook(SECRET).verify(request.body, request.headers)
-    assert said["type"] == "incident.opened"
-    assert said["schema"] == "accelwatch.webhook/2"
-    assert said["data"]["key"] == "west/i42"
-    assert said["data"]["evidence"] == list(one.evidence)
+    body = Webhook(SECRET).verify(request.body, request.headers)
+    assert body["type"] == "incident.opened"
+    assert body["schema"] == "accelwatch.webhook/2"
+    assert body["data"]["key"] == "west/i42"
+    assert body["data"]["evidence"] == list(one.evidence)
     with pytest.raises(WebhookVerificationError):
         Webhook(SECRET).verify(request.body + b" ", request.headers)
 
 
 def test_ours_is_the_librarys_own_signature() -> None:
     (request,) = sent(secret=SECRET)
-    moment = datetime.fromtimestamp(int(request.headers["webhook-timestamp"]), UTC)
-    theirs = Webhook(SECRET).sign(request.headers["webhook-id"], moment, request.body.decode())
+    timestamp = datetime.fromtimestamp(int(request.headers["webhook-timestamp"]), UTC)
+    theirs = Webhook(SECRET).sign(request.headers["webhook-id"], timestamp, request.body.decode())
     assert request.headers["webhook-signature"] == theirs
 
 
@@ -69,16 +69,16 @@ def test_connections_are_used_again_and_answers_are_not_read() -> None:
 
 
 def test_every_time_is_rfc_3339_in_utc() -> None:
-    asks = (ApprovalRequest(node="n1", plan="p", steps=("reset",), at=1.0, until=2.5),)
+    requested = (ApprovalRequest(node="n1", plan="p", steps=("reset",), at=1.0, until=2.5),)
     plans = (Planned(node="n1", steps=("reset",), at=None),)
-    (request,) = sent(notice(since=60.0, time=90.25, closed=None, asks=asks, plans=plans))
+    (request,) = sent(notice(since=60.0, time=90.25, closed=None, asks=requested, plans=plans))
     body = request.json()
     assert body["timestamp"] == body["data"]["time"] == "1970-01-01T00:01:30.250Z"
     assert body["data"]["since"] == "1970-01-01T00:01:00.000Z"
     assert body["data"]["closed"] is None
-    (asked,) = body["data"]["asks"]
-    assert (asked["at"], asked["until"], asked["as_of"]) == (
+    (first,) = body["data"]["asks"]
+    assert (first["at"], first["until"], first["as_of"]) == (
         "1970-01-01T00:00:01.000Z", "1970-01-01T00:00:02.500Z", None,
     )  # fmt: skip
-    assert asked["steps"] == ["reset"]
+    assert first["steps"] == ["reset"]
     assert body["data"]["plans"][0]["at"] is None

@@ -94,7 +94,7 @@ def test_no_key_has_two_meanings_on_a_screen() -> None:
         for key in action.keys
         for screen in action.screens or everywhere
     )
-    assert [place for place, number in counted.items() if number > 1] == []
+    assert [position for position, number in counted.items() if number > 1] == []
 
 
 def test_a_key_that_two_actions_share_means_the_one_of_the_screen() -> None:

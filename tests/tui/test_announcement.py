@@ -14,7 +14,7 @@ EVENTS = ((108.0, "a device falls off the bus"), (118.0, "a driver call hangs"))
 
 
 @pytest.mark.parametrize(
-    ("now", "told"),
+    ("now", "text"),
     [
         (100.0, "in 8 s a device falls off the bus"),
         (107.0, "in 1 s a device falls off the bus"),
@@ -26,14 +26,14 @@ EVENTS = ((108.0, "a device falls off the bus"), (118.0, "a driver call hangs"))
         (149.0, ""),
     ],
 )
-def test_the_next_thing_is_announced_and_shown_when_it_happens(now: float, told: str) -> None:
+def test_the_next_thing_is_announced_and_shown_when_it_happens(now: float, text: str) -> None:
     board = FleetBoard(Preferences(), lambda: 0.0, "demo")
     board.demo_events = EVENTS
     line = announcement(board, now, 90, UNICODE)
-    assert told in plain(line)
-    assert bool(line) == bool(told)
+    assert text in plain(line)
+    assert bool(line) == bool(text)
     assert width_of(line) in (0, 90)
-    assert ("w says why" in plain(line)) == bool(told)
+    assert ("w says why" in plain(line)) == bool(text)
 
 
 def test_outside_a_demonstration_nothing_is_announced() -> None:

@@ -154,7 +154,7 @@ def test_no_more_is_remembered_than_can_be_looked_at() -> None:
     assert changes.rows()[0].started_at == NOW + 1099
 
 
-def told(
+def reported(
     sequence: int, code: str, time: float, *, device: str = "g3", node: str = "n7"
 ) -> FleetEvent:
     return FleetEvent(
@@ -175,11 +175,11 @@ def told(
 
 def test_what_a_hub_reports_of_a_state_and_of_its_end_is_one_change() -> None:
     events = (
-        told(1, "device_lost", 0),
-        told(2, "device_lost", 5, node="n8"),
-        told(3, "xid_79", 6),
-        told(4, "device_recovered", 153),
-        told(5, "node_down", 200, device=""),
+        reported(1, "device_lost", 0),
+        reported(2, "device_lost", 5, node="n8"),
+        reported(3, "xid_79", 6),
+        reported(4, "device_recovered", 153),
+        reported(5, "node_down", 200, device=""),
     )
     rows = FleetChanges().rows(fleet_view(events=events))
     assert [(one.node, one.label, one.is_ongoing, one.event) for one in rows] == [
@@ -192,7 +192,7 @@ def test_what_a_hub_reports_of_a_state_and_of_its_end_is_one_change() -> None:
 
 
 def test_a_fleets_device_that_is_worse_ends_what_was_before() -> None:
-    events = (told(1, "device_unresponsive", 0), told(2, "device_lost", 60))
+    events = (reported(1, "device_unresponsive", 0), reported(2, "device_lost", 60))
     assert [
         (one.label, one.resolved_at) for one in FleetChanges().rows(fleet_view(events=events))
     ] == [
@@ -202,12 +202,12 @@ def test_a_fleets_device_that_is_worse_ends_what_was_before() -> None:
 
 
 def test_an_end_whose_start_nobody_reported_stands_alone() -> None:
-    (one,) = FleetChanges().rows(fleet_view(events=(told(1, "device_recovered", 5),)))
+    (one,) = FleetChanges().rows(fleet_view(events=(reported(1, "device_recovered", 5),)))
     assert (one.label, one.event) == ("back", True)
 
 
 def test_the_same_events_are_worked_out_once() -> None:
-    known, view = FleetChanges(), fleet_view(events=(told(1, "device_lost", 0),))
+    known, view = FleetChanges(), fleet_view(events=(reported(1, "device_lost", 0),))
     assert known.rows(view) is known.rows(view)
 
 
@@ -255,7 +255,7 @@ def test_the_words_on_a_lost_device_are_whole_from_eighty_columns_on(width: int)
 def test_what_an_event_is_stands_whole_and_as_on_the_events_screen(
     width: int, code: str, word: str
 ) -> None:
-    text = plain(event_line(told(1, code, 5), width, NOW + 9, UNICODE))
+    text = plain(event_line(reported(1, code, 5), width, NOW + 9, UNICODE))
     assert len(text) == width
     assert f" {word} " in f"{text} "
 
@@ -282,7 +282,7 @@ def test_what_is_over_asks_for_nothing() -> None:
 
 
 def test_what_to_do_about_a_state_is_shown_for_a_fleet_too() -> None:
-    view = msgspec.structs.replace(fleet_view(2, 2), events=[told(1, "device_lost", 5)])
+    view = msgspec.structs.replace(fleet_view(2, 2), events=[reported(1, "device_lost", 5)])
     (one, *_) = FleetChanges().rows(view)
     assert (one.label, one.remedy) == ("lost", "drain the node and reboot it")
 
@@ -296,7 +296,7 @@ def hung_in_fleet(health: str, *events: FleetEvent) -> FleetView:
     )
 
 
-HUNG = told(1, "device_unresponsive", 5, device="nvidia:GPU-000000", node="n001")
+HUNG = reported(1, "device_unresponsive", 5, device="nvidia:GPU-000000", node="n001")
 
 
 @pytest.mark.parametrize("events", [(), (HUNG,)], ids=["before the hub began", "by an event"])

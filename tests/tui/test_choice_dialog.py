@@ -24,11 +24,11 @@ def shown(stage: Stage) -> list[str]:
 @pytest.mark.parametrize("size", [(120, 40), (80, 24), (40, 20)])
 def test_the_present_column_is_marked_among_all_of_them(size: tuple[int, int]) -> None:
     async def check(stage: Stage) -> None:
-        place = TITLES.index("MEMORY")
+        index = TITLES.index("MEMORY")
         await stage.press("4", "s")
         for step in range(3):
             marked = [
-                ("▌ " if n == place + step else "  ") + title for n, title in enumerate(TITLES)
+                ("▌ " if n == index + step else "  ") + title for n, title in enumerate(TITLES)
             ]
             assert shown(stage) == marked
             await stage.press("down")
@@ -38,12 +38,12 @@ def test_the_present_column_is_marked_among_all_of_them(size: tuple[int, int]) -
 
 def test_where_not_all_fit_the_first_ones_are_shown_as_long_as_the_marked_one_is_there() -> None:
     async def check(stage: Stage) -> None:
-        place = TITLES.index("MEMORY")
+        index = TITLES.index("MEMORY")
         await stage.press("4", "s")
         lines = shown(stage)
-        assert len(TITLES) > len(lines) > place
+        assert len(TITLES) > len(lines) > index
         assert [line.strip("▌ ") for line in lines] == TITLES[: len(lines)]
-        assert [n for n, line in enumerate(lines) if "▌" in line] == [place]
+        assert [n for n, line in enumerate(lines) if "▌" in line] == [index]
 
     on(check, size=(80, 12))
 

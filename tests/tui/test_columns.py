@@ -33,13 +33,15 @@ def test_what_is_left_is_shared_or_filled_up_to_a_limit() -> None:
 
 
 def test_the_first_sorted_title_is_marked_and_a_title_gives_room_to_the_mark() -> None:
-    placed = [(SIGN, 1), (B, 4), (B, 4), (C, 3)]
-    line = columns.heading(placed, 30, UNICODE, sort="b", descending=False)
+    columns_shown = [(SIGN, 1), (B, 4), (B, 4), (C, 3)]
+    line = columns.heading(columns_shown, 30, UNICODE, sort="b", descending=False)
     assert [text for text, role in line if role == "sorted"] == [f"BEE{UNICODE.up}"]
-    assert not [text for text, role in columns.heading(placed, 30, UNICODE) if role == "sorted"]
+    assert not [
+        text for text, role in columns.heading(columns_shown, 30, UNICODE) if role == "sorted"
+    ]
 
 
 def test_a_click_finds_its_column() -> None:
-    placed = [(A, 4), (B, 6)]
-    found = [columns.at(placed, x) for x in (0, 6, 7, 14, 15)]
+    columns_shown = [(A, 4), (B, 6)]
+    found = [columns.at(columns_shown, x) for x in (0, 6, 7, 14, 15)]
     assert found == [A, A, B, B, None]

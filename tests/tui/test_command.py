@@ -85,7 +85,7 @@ def recording(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "error", "told"),
+    ("wrong", "error", "configured"),
     [
         ({"theme": "pink"}, UsageError, "no theme 'pink'; there are safe"),
         ({"condition": "indx == 1"}, ExpressionError, "did you mean index"),
@@ -94,9 +94,9 @@ def recording(folder: Path) -> Path:
     ],
 )
 def test_mistakes_are_shown_before_the_terminal_is_touched(
-    shown: list[Dashboard], wrong: dict[str, str], error: type[Exception], told: str
+    shown: list[Dashboard], wrong: dict[str, str], error: type[Exception], configured: str
 ) -> None:
-    with pytest.raises(error, match=told):
+    with pytest.raises(error, match=configured):
         run_dashboard(**wrong)  # type: ignore[arg-type]  # one option of text each
     assert shown == []
 
@@ -208,7 +208,7 @@ def test_garbage_is_collected_once_it_is_loaded(
 
 
 @pytest.mark.parametrize(
-    ("words", "terminal", "begun"),
+    ("words", "terminal", "started"),
     [
         ([], True, True),
         ([], False, False),
@@ -222,7 +222,7 @@ def test_garbage_is_collected_once_it_is_loaded(
     ],
 )
 def test_a_collector_is_started_at_once_where_this_machine_is_shown(
-    words: list[str], terminal: bool, begun: bool, monkeypatch: pytest.MonkeyPatch
+    words: list[str], terminal: bool, started: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kinds: list[bool] = []
     monkeypatch.setattr(sys, "argv", ["accelwatch", *words])
@@ -233,29 +233,29 @@ def test_a_collector_is_started_at_once_where_this_machine_is_shown(
         "accelwatch.node.sampler.early.start", lambda *, lasting=False: kinds.append(lasting)
     )
     main()
-    assert kinds == [True] * begun
+    assert kinds == [True] * started
 
 
 def test_a_shown_machine_is_read_from_the_start(
     shown: list[Dashboard], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begun: list[str] = []
-    monkeypatch.setattr(LiveSource, "start", lambda self: begun.append("begun"))
-    monkeypatch.setattr(LiveSource, "close", lambda self: begun.append("closed"))
+    started: list[str] = []
+    monkeypatch.setattr(LiveSource, "start", lambda self: started.append("begun"))
+    monkeypatch.setattr(LiveSource, "close", lambda self: started.append("closed"))
     assert run_dashboard() == 0
-    assert begun == ["begun", "closed"]
+    assert started == ["begun", "closed"]
 
 
 def test_the_dashboard_reads_the_machine_that_is_passed(
     shown: list[Dashboard], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Processes below another root may be another pid namespace's: no signal is sent to them."""
-    begun: list[tuple[CollectSettings, bool]] = []
+    started: list[tuple[CollectSettings, bool]] = []
 
-    def begin(source: LiveSource) -> None:
-        begun.append((source.settings, source.local))
+    def start(source: LiveSource) -> None:
+        started.append((source.settings, source.local))
 
-    monkeypatch.setattr(LiveSource, "start", begin)
+    monkeypatch.setattr(LiveSource, "start", start)
     words = ["--root", str(tmp_path), "--backend", "amd,intel", "--collect", "links"]
     assert CliRunner().invoke(dashboard_command, words).exit_code == 0
     assert (
@@ -263,9 +263,9 @@ def test_the_dashboard_reads_the_machine_that_is_passed(
         == 0
     )
     assert CliRunner().invoke(dashboard_command, []).exit_code == 0
-    (told, far), (demo, recorded), (plain, here) = begun
-    assert (told.root, told.backends) == (str(tmp_path), ("amd", "intel", "host"))
-    assert told.groups == {"links", "host"}
+    (configured, far), (demo, recorded), (plain, here) = started
+    assert (configured.root, configured.backends) == (str(tmp_path), ("amd", "intel", "host"))
+    assert configured.groups == {"links", "host"}
     assert demo.backends == ("replay",)
     assert {"links", "host"} <= demo.groups
     assert (plain.root, plain.backends) == ("/", ())
@@ -288,13 +288,13 @@ def test_the_host_is_read_unless_it_is_not_wanted(
     shown: list[Dashboard],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    begun: list[CollectSettings] = []
-    monkeypatch.setattr(LiveSource, "start", lambda self: begun.append(self.settings))
+    started: list[CollectSettings] = []
+    monkeypatch.setattr(LiveSource, "start", lambda self: started.append(self.settings))
 
     assert CliRunner().invoke(dashboard_command, ["--backend", "nvidia", *words]).exit_code == 0
 
-    assert begun[0].groups == groups
-    assert begun[0].backends == (("nvidia", "host") if "host" in groups else ("nvidia",))
+    assert started[0].groups == groups
+    assert started[0].backends == (("nvidia", "host") if "host" in groups else ("nvidia",))
 
 
 def test_a_recording_is_not_read_by_a_backend(shown: list[Dashboard], tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ def test_of_a_lost_device_everything_is_gone_in_one_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("series", "said"),
+    ("series", "name"),
     [
         (("memory_bandwidth_utilization_ratio",), "memory bandwidth utilization"),
         (("ecc_errors_total", "uncorrected"), "ECC errors, uncorrected"),
@@ -112,8 +112,8 @@ def test_of_a_lost_device_everything_is_gone_in_one_line() -> None:
         (("temperature_limit_celsius", "gpu", "slowdown"), "temperature limit, GPU slowdown"),
     ],
 )
-def test_quantities_are_called_by_words(series: Series, said: str) -> None:
-    assert quantity_name(series) == said
+def test_quantities_are_called_by_words(series: Series, name: str) -> None:
+    assert quantity_name(series) == name
 
 
 @pytest.mark.parametrize("one", [view(0), lost_view(3)])
@@ -146,8 +146,10 @@ def test_flags_are_yes_or_no_and_energy_has_a_unit_for_people() -> None:
         ("memory_repair_pending",): 1,
         ("energy_joules_total", "hardware"): 5_400_002.1e3,
     }
-    told = msgspec.structs.replace(one, reading=msgspec.structs.replace(one.reading, values=values))
-    lines = texts(device_facts.lines(told, snapshot(told), 120, UNICODE)).splitlines()
+    changed = msgspec.structs.replace(
+        one, reading=msgspec.structs.replace(one.reading, values=values)
+    )
+    lines = texts(device_facts.lines(changed, snapshot(changed), 120, UNICODE)).splitlines()
     parts = (re.split(r"  +", line.strip()) for line in lines)
     figures = {name: more[0] for name, *more in parts if more}
     assert figures["reset required"] == "no"

@@ -38,8 +38,8 @@ REFUSED = failing("connect", "cannot connect: connection refused")
 DOWN = NodeStatus(node="n003", state="down", age_s=340.0)
 
 
-def shown(shot: Snapshot, heard: NodeStatus | None) -> str:
-    return texts(doctor_lines.lines(shot, 100, UNICODE, heard))
+def shown(shot: Snapshot, status: NodeStatus | None) -> str:
+    return texts(doctor_lines.lines(shot, 100, UNICODE, status))
 
 
 def silent(shot: Snapshot | None, *targets: TargetNote, state: str = "down") -> Snapshot:
@@ -66,8 +66,8 @@ def test_the_same_reason_is_not_shown_for_each_device() -> None:
 
 
 def test_a_node_that_never_answered_says_so() -> None:
-    heard = NodeStatus(node="n003", state="never", age_s=None)
-    text = shown(silent(None, REFUSED, state="never"), heard)
+    status = NodeStatus(node="n003", state="never", age_s=None)
+    text = shown(silent(None, REFUSED, state="never"), status)
     assert "n003 has never answered" in text.splitlines()[0]
     assert "see that the node is on" in text
     assert "Its last known state" not in text
@@ -75,8 +75,8 @@ def test_a_node_that_never_answered_says_so() -> None:
 
 def test_a_node_that_answers_is_shown_as_before() -> None:
     shot = node(2)
-    heard = msgspec.structs.replace(DOWN, state="up", age_s=0.4)
-    assert shown(shot, heard) == shown(shot, None)
+    status = msgspec.structs.replace(DOWN, state="up", age_s=0.4)
+    assert shown(shot, status) == shown(shot, None)
 
 
 def test_a_hub_that_has_fallen_silent_makes_the_node_stale() -> None:
@@ -134,8 +134,8 @@ def test_what_is_broken_stands_before_what_is_used_and_what_is_not_here_is_one_l
         backend("tpu", BackendState.ABSENT),
     ]
     text = shown(msgspec.structs.replace(node(8, d3=lost(3)), backends=tuple(states)), None)
-    places = [text.index(part) for part in ("nvidia3", "intel says", "nvidia says", "amd says")]
-    assert places == sorted(places)
+    positions = [text.index(part) for part in ("nvidia3", "intel says", "nvidia says", "amd says")]
+    assert positions == sorted(positions)
     (line,) = (line for line in text.splitlines() if "not here" in line)
     assert "accel, tpu (details: accelwatch doctor --all)" in line
     assert "accel says so" not in text

@@ -76,7 +76,7 @@ def test_it_can_be_read_on_small_terminals() -> None:
 
 
 def test_enter_on_an_event_of_a_fleet_goes_to_the_device_of_its_node() -> None:
-    told = event(1, code="device_lost", device="nvidia:3", name="nvidia3")
+    reported = event(1, code="device_lost", device="nvidia:3", name="nvidia3")
 
     async def check(stage: FleetStage) -> None:
         await stage.press("7")
@@ -91,18 +91,18 @@ def test_enter_on_an_event_of_a_fleet_goes_to_the_device_of_its_node() -> None:
         assert stage.screen_name == "events"
         assert stage.fed.sources[0].ended
 
-    on_fleet(check, source=FedFleet(fleet_view(events=(told,))))
+    on_fleet(check, source=FedFleet(fleet_view(events=(reported,))))
 
 
 def test_an_event_of_a_node_that_is_gone_says_so() -> None:
-    told = event(1, code="node_down", node="n999", device="", name="")
+    reported = event(1, code="node_down", node="n999", device="", name="")
 
     async def check(stage: FleetStage) -> None:
         await stage.press("7", "enter")
         assert "no node n999 in this fleet" in stage.text()
         assert stage.screen_name == "events"
 
-    on_fleet(check, source=FedFleet(fleet_view(events=(told,))))
+    on_fleet(check, source=FedFleet(fleet_view(events=(reported,))))
 
 
 class Film:

@@ -89,15 +89,17 @@ def test_a_screen_that_breaks_is_shown_in_a_line_with_the_path_of_the_details(
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "message"),
     [
         (RuntimeError("no pipe"), "RuntimeError: no pipe"),
         (ConfigError("hub.yaml, line 3: no key tokn"), "hub.yaml, line 3: no key tokn"),
     ],
 )
-def test_a_source_that_fails_ends_the_program(error: Exception, told: str, tmp_path: Path) -> None:
+def test_a_source_that_fails_ends_the_program(
+    error: Exception, message: str, tmp_path: Path
+) -> None:
     given = failed(Dashboard(board_of(), FailingSource(error)), tmp_path)
-    assert told in str(given)
+    assert message in str(given)
     assert given.exit_code == (2 if isinstance(error, ConfigError) else 1)
 
 
@@ -127,10 +129,10 @@ def test_the_command_ends_with_a_code_and_a_line(
         return OK
 
     assert guarded(command) == 1
-    said = capsys.readouterr().err
-    assert said.startswith("accelwatch: the dashboard has failed")
-    assert said.count("\n") == 1
-    assert str(failure.path_of(os.environ)) in said
+    stderr = capsys.readouterr().err
+    assert stderr.startswith("accelwatch: the dashboard has failed")
+    assert stderr.count("\n") == 1
+    assert str(failure.path_of(os.environ)) in stderr
 
 
 def test_the_details_are_kept_in_the_state_folder() -> None:

@@ -217,25 +217,25 @@ def test_a_fleet_is_filtered_while_it_is_typed_and_esc_takes_it_back(
     on_fleet(check)
 
 
-@pytest.mark.parametrize(("pause_s", "asked_at_once"), [(0.01, True), (3600.0, False)])
+@pytest.mark.parametrize(("pause_s", "queried_at_once"), [(0.01, True), (3600.0, False)])
 def test_the_hub_is_queried_once_nothing_is_typed_any_more(
-    pause_s: float, asked_at_once: bool, monkeypatch: pytest.MonkeyPatch
+    pause_s: float, queried_at_once: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("accelwatch.tui.commands.fleet.filter_commands._TYPING_S", pause_s)
 
     async def check(stage: FleetStage) -> None:
         controller = stage.app.fleet_controller
         assert controller is not None
-        asked: list[str] = []
-        controller.source.set_filter = asked.append  # type: ignore[method-assign,assignment]
+        queried: list[str] = []
+        controller.source.set_filter = queried.append  # type: ignore[method-assign,assignment]
         await stage.press("slash")
         await typed(stage, "index<20")
-        if asked_at_once:
-            await until(stage, lambda: "index<20" in asked)
+        if queried_at_once:
+            await until(stage, lambda: "index<20" in queried)
             await until(stage, lambda: "asking the hub" in stage.text())
         else:
-            assert asked == []
+            assert queried == []
             await stage.press("enter")
-            assert asked == ["index<20"]
+            assert queried == ["index<20"]
 
     on_fleet(check)

@@ -78,26 +78,26 @@ def sleeper() -> Iterator["subprocess.Popen[bytes]"]:
     process.wait()
 
 
-def began(pid: int) -> float:
+def started(pid: int) -> float:
     start = proc.start_time(Path("/"), pid)
     assert start is not None
     return start
 
 
 def test_a_signal_reaches_the_process(sleeper: "subprocess.Popen[bytes]") -> None:
-    told = send(Target(sleeper.pid, began(sleeper.pid)), signal.SIGTERM)
-    assert told == f"SIGTERM sent to {sleeper.pid}"
+    message = send(Target(sleeper.pid, started(sleeper.pid)), signal.SIGTERM)
+    assert message == f"SIGTERM sent to {sleeper.pid}"
     assert sleeper.wait(timeout=60) == -signal.SIGTERM
 
 
 def test_a_number_used_again_is_not_hit(sleeper: "subprocess.Popen[bytes]") -> None:
-    told = send(Target(sleeper.pid, began(sleeper.pid) - 100), signal.SIGKILL)
-    assert told == f"{sleeper.pid} has ended"
+    message = send(Target(sleeper.pid, started(sleeper.pid) - 100), signal.SIGKILL)
+    assert message == f"{sleeper.pid} has ended"
     assert sleeper.poll() is None
 
 
 def test_a_process_that_has_ended_is_shown(sleeper: "subprocess.Popen[bytes]") -> None:
-    target = Target(sleeper.pid, began(sleeper.pid))
+    target = Target(sleeper.pid, started(sleeper.pid))
     sleeper.kill()
     sleeper.wait()
     assert send(target, signal.SIGTERM) == f"{target.pid} has ended"
@@ -107,16 +107,16 @@ def test_another_users_process_is_shown() -> None:
     def refuse(_: int) -> int:
         raise PermissionError
 
-    assert "another user" in send(Target(1, began(1)), signal.SIGTERM, open_pidfd=refuse)
+    assert "another user" in send(Target(1, started(1)), signal.SIGTERM, open_pidfd=refuse)
 
 
 def test_without_pidfd_the_start_time_is_still_checked(
     sleeper: "subprocess.Popen[bytes]", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delattr(os, "pidfd_open", raising=False)
-    wrong = Target(sleeper.pid, began(sleeper.pid) - 100)
+    wrong = Target(sleeper.pid, started(sleeper.pid) - 100)
     assert send(wrong, signal.SIGKILL) == f"{sleeper.pid} has ended"
-    right = Target(sleeper.pid, began(sleeper.pid))
+    right = Target(sleeper.pid, started(sleeper.pid))
     assert send(right, signal.SIGTERM).startswith("SIGTERM sent")
 
 
@@ -140,7 +140,7 @@ def test_the_first_offer_is_the_mild_one() -> None:
 def test_an_environment_is_read_of_the_same_process_only(
     sleeper: "subprocess.Popen[bytes]",
 ) -> None:
-    one = Process(device_id="", pid=sleeper.pid, start_time=began(sleeper.pid))
+    one = Process(device_id="", pid=sleeper.pid, start_time=started(sleeper.pid))
     found = read_environment(one, local=True)
     assert isinstance(found, dict)
     assert found["SECRET"] == "x y"

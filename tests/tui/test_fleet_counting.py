@@ -124,8 +124,8 @@ def test_partitions_count_for_their_owners_and_not_for_their_node() -> None:
 def test_without_the_label_partition_it_is_the_queue() -> None:
     assert "<batch>" in names(board_for(fleet_view(4), fleet_group="partition"))
     view = fleet_view(1)
-    place = view.slots[0]
-    assert place is not None
+    slot = view.slots[0]
+    assert slot is not None
     labelled = [
         msgspec.structs.replace(one, labels={"partition": "gpu"}) for one in view.slots if one
     ]
@@ -245,7 +245,7 @@ def test_every_light_is_found_where_it_is_drawn(
     devices = [
         now
         for now in whole.devices
-        if (place := whole.slots[now.slot]) is not None and place.index < names[place.node]
+        if (slot := whole.slots[now.slot]) is not None and slot.index < names[slot.node]
     ]
     board = board_for(msgspec.structs.replace(whole, devices=devices))
     grid = Grid(board.rows, (), width, height)
@@ -280,8 +280,8 @@ def test_events_of_the_last_hour_are_counted() -> None:
 
 def test_a_silent_nodes_devices_have_no_values_and_lost_ones_stay_lost() -> None:
     shot = machine(3, d1=lost(1))
-    heard = NodeStatus(node="n001", state="down", age_s=90.0)
-    shown: tuple[DeviceView, ...] = aged(shot, heard).devices
+    status = NodeStatus(node="n001", state="down", age_s=90.0)
+    shown: tuple[DeviceView, ...] = aged(shot, status).devices
     assert [fmt.status_text(view) for view in shown] == ["stale", "lost", "stale"]
     assert shown[0].reading.values == {}
     assert shown[0].state_since == shot.time - 90
@@ -295,7 +295,7 @@ def test_history_of_the_hub_becomes_readings() -> None:
         values={"power_watts": [None, 5.0], "temperature_celsius.gpu": [None, None]},
     )
     found = list(readings_of(past, 80))
-    assert [(moment, reading.values) for moment, reading in found] == [
+    assert [(time, reading.values) for time, reading in found] == [
         (100.0, {("power_watts",): 5.0, ("memory_size_bytes",): 80})
     ]
 
@@ -305,17 +305,17 @@ def test_devices_of_a_bad_health_are_distinguished_whatever_the_filter(held: str
     whole = fleet_view(12, faults={**FAULTS, "n004/6": "degraded", "n004/6!": "failed"})
     kept = [now for now in whole.devices if not held or now.state == "lost"]
     board = board_for(msgspec.structs.replace(whole, devices=kept, filter=held))
-    told = {word: count for word, count in board.status_counts.items() if count}
-    assert told["failed"] == 2
-    assert told["degraded"] == 1
-    assert told["lost"] == 2
-    assert told["unresponsive"] == 1
-    assert told["missing"] == 1
-    assert sum(told.values()) == whole.sums.devices_total
+    counts = {word: count for word, count in board.status_counts.items() if count}
+    assert counts["failed"] == 2
+    assert counts["degraded"] == 1
+    assert counts["lost"] == 2
+    assert counts["unresponsive"] == 1
+    assert counts["missing"] == 1
+    assert sum(counts.values()) == whole.sums.devices_total
 
 
 @pytest.mark.parametrize(
-    ("devices", "health", "told"),
+    ("devices", "health", "counts"),
     [
         ({"ok": 8}, {}, {"ok": 8, "degraded": 0, "failed": 0}),
         ({"ok": 6, "degraded": 2}, {"ok": 6}, {"ok": 6, "degraded": 2, "failed": 0}),
@@ -325,8 +325,8 @@ def test_devices_of_a_bad_health_are_distinguished_whatever_the_filter(held: str
     ],
 )
 def test_sums_of_any_hub_are_shown_as_statuses(
-    devices: dict[str, int], health: dict[str, int], told: dict[str, int]
+    devices: dict[str, int], health: dict[str, int], counts: dict[str, int]
 ) -> None:
     found = state_counts(devices, health)
-    assert {word: found[word] for word in told} == told
+    assert {word: found[word] for word in counts} == counts
     assert sum(found.values()) == sum(devices.values())

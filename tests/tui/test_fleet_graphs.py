@@ -224,6 +224,6 @@ def test_graphs_are_taller_where_nodes_leave_room(nodes: int, lines_wanted: int)
 def test_no_number_stands_twice_on_a_scale(silent: float, scale: list[str]) -> None:
     past = RecentHistory(step_s=10, end=NOW, values={"devices_not_answering": [silent] * 60})
     shown = texts(fleet_graphs.lines(board_of(), past, None, 200, 8)).splitlines()
-    begins = shown[0].index("not answering")
-    column = [line[begins : begins + 8].strip() for line in shown[1:-1]]
+    start = shown[0].index("not answering")
+    column = [line[start : start + 8].strip() for line in shown[1:-1]]
     assert [number for number in column if number] == scale

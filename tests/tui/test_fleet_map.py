@@ -31,7 +31,7 @@ def board_for(view: FleetView) -> FleetBoard:
     return board
 
 
-def sight_for(board: FleetBoard) -> RenderContext:
+def context_for(board: FleetBoard) -> RenderContext:
     """How a test looks at a fleet."""
     return RenderContext(
         board=board,
@@ -48,7 +48,7 @@ def lines_of(view: FleetView, width: int, height: int) -> tuple[Grid, list[Line]
     """The map of a fleet in a room."""
     board = board_for(view)
     grid = Grid(board.rows, (), width, height)
-    return grid, [grid_line(line, sight_for(board), grid.shape) for line in grid.lines]
+    return grid, [grid_line(line, context_for(board), grid.shape) for line in grid.lines]
 
 
 def roles_of(line: Line) -> set[str]:
@@ -71,8 +71,8 @@ def test_a_fault_is_a_filled_cell_and_a_healthy_device_is_quiet(
     fault: dict[str, str], role: str, width: int
 ) -> None:
     view = fleet_view(1, faults=fault)
-    sight = sight_for(board_for(view))
-    shown = device_cell(view.devices[0], sight, width, live=True)
+    context = context_for(board_for(view))
+    shown = device_cell(view.devices[0], context, width, live=True)
     assert width_of(shown) == width
     assert shown[0][1].startswith(role)
     filled = sum(len(text) for text, name in shown if name in FILLED)
@@ -83,8 +83,8 @@ def test_a_fault_is_a_filled_cell_and_a_healthy_device_is_quiet(
 
 def test_a_device_that_works_is_a_brighter_shade_than_one_that_idles() -> None:
     view = fleet_view(1)
-    sight = sight_for(board_for(view))
-    loads = {now.values[0]: device_cell(now, sight, 2, live=True)[0] for now in view.devices}
+    context = context_for(board_for(view))
+    loads = {now.values[0]: device_cell(now, context, 2, live=True)[0] for now in view.devices}
     idle, low, high = loads[0.0], loads[0.37], loads[0.85]
     assert [role for _, role in (idle, low, high)] == ["quiet0", "quiet1", "quiet2"]
     assert idle[0] < low[0] < high[0]
@@ -122,14 +122,14 @@ def test_a_node_without_devices_shifts_no_other(size: tuple[int, int], bare: str
     usual, _ = lines_of(fleet_view(12), *size)
     given, _ = lines_of(fleet_view(12, faults={bare: "never"}), *size)
 
-    def begins(grid: Grid) -> dict[str, tuple[int, int]]:
+    def starts(grid: Grid) -> dict[str, tuple[int, int]]:
         return {
             block.row.node: (number, block.x)
             for number, line in enumerate(grid.lines)
             for block in line.blocks
         }
 
-    assert begins(usual) == begins(given)
+    assert starts(usual) == starts(given)
 
 
 @pytest.mark.parametrize("index", [0, 3, 7])
@@ -152,7 +152,7 @@ def test_wide_cells_show_figure_word_and_the_last_minutes() -> None:
         for _ in board.count(msgspec.structs.replace(view, time=view.time + step * STEP_S)):
             pass
     grid = Grid(board.rows, (), 200, 40)
-    lines = [plain(grid_line(line, sight_for(board), grid.shape)) for line in grid.lines]
+    lines = [plain(grid_line(line, context_for(board), grid.shape)) for line in grid.lines]
     assert "✕ lost" in lines[1]
     assert "▂  33%" in lines[1]
     assert "⣀" in lines[0] or "⣿" in lines[0] or "⣤" in lines[0]
@@ -192,8 +192,8 @@ def test_faults_are_listed_below_worst_first_and_x_leads_to_each() -> None:
     async def check(stage: FleetStage) -> None:
         await stage.press("m", "home")
         listed = stage.line_with(" wrong: ")
-        places = [listed.index(name) for name in ("n003 ?", "n002 ✕ 2 lost", "n006 □ nvidia7")]
-        assert places == sorted(places)
+        positions = [listed.index(name) for name in ("n003 ?", "n002 ✕ 2 lost", "n006 □ nvidia7")]
+        assert positions == sorted(positions)
         assert "x next" in listed
         seen = []
         for _ in range(9):
@@ -207,13 +207,13 @@ def test_faults_are_listed_below_worst_first_and_x_leads_to_each() -> None:
 
 def test_of_more_faults_than_fit_the_rest_is_counted() -> None:
     board = board_for(fleet_view(40, faults={f"n{n:03d}/1": "lost" for n in range(1, 31)}))
-    line = wrong_line(sight_for(board), 80)
+    line = wrong_line(context_for(board), 80)
     assert width_of(line) <= 80
     text = plain(line)
     assert text.startswith(" 30 wrong: n001 ✕ nvidia1 lost · n002")
     shown = text.count("lost")
     assert f"+{30 - shown}   x next" in text
-    assert wrong_line(sight_for(board_for(fleet_view(3))), 80) == []
+    assert wrong_line(context_for(board_for(fleet_view(3))), 80) == []
 
 
 def named_as_in_the_fleet(first: int) -> Snapshot:
@@ -253,16 +253,16 @@ def test_enter_on_a_node_puts_the_cursor_on_what_is_wrong(keys: tuple[str, ...],
 def test_the_list_shows_a_fault_in_a_filled_cell_two_wide() -> None:
     board = board_for(fleet_view(12, faults=FAULTS))
     rows = {row.node: row for row in board.rows}
-    sight = sight_for(board)
-    shown = value_cells.lights_cell(rows["n009"], sight, 9)
+    context = context_for(board)
+    shown = value_cells.lights_cell(rows["n009"], context, 9)
     assert [text for text, role in shown if role == "alarm"] == ["◌ "]
     assert width_of(shown) == 9
-    two = value_cells.lights_cell(rows["n002"], sight, 9)
+    two = value_cells.lights_cell(rows["n002"], context, 9)
     assert width_of(two) == 9
     assert plain(two).count("✕") == 2
-    eight = value_cells.lights_cell(rows["n009"], sight, 8)
+    eight = value_cells.lights_cell(rows["n009"], context, 8)
     assert (width_of(eight), plain(eight).count("◌")) == (8, 1)
-    assert roles_of(value_cells.lights_cell(rows["n001"], sight, 9)) <= {
+    assert roles_of(value_cells.lights_cell(rows["n001"], context, 9)) <= {
         "quiet0",
         "quiet1",
         "quiet2",
@@ -296,10 +296,10 @@ def with_load(view: FleetView, load: float | None) -> FleetView:
 @pytest.mark.parametrize("width", [1, 2, 9, 22])
 def test_a_cell_is_still_while_the_load_moves_little(width: int) -> None:
     view = with_load(fleet_view(1), 0.50)
-    sight = sight_for(board_for(view))
+    context = context_for(board_for(view))
 
     def cell(load: float | None) -> Line:
-        return device_cell(with_load(view, load).devices[0], sight, width, live=True)
+        return device_cell(with_load(view, load).devices[0], context, width, live=True)
 
     first = cell(0.50)
     assert cell(0.54) == cell(0.46) == cell(0.50) == first
@@ -307,7 +307,7 @@ def test_a_cell_is_still_while_the_load_moves_little(width: int) -> None:
     assert first != higher != lower
     assert cell(0.13) == lower
     idle = cell(0.0)
-    assert idle == device_cell(with_load(view, 0.0).devices[0], sight, width, live=True)
+    assert idle == device_cell(with_load(view, 0.0).devices[0], context, width, live=True)
     assert cell(None) != first
     if width >= 9:
         assert "50%" in plain(first)
@@ -316,8 +316,8 @@ def test_a_cell_is_still_while_the_load_moves_little(width: int) -> None:
 
 def test_a_temperature_is_still_for_less_than_three_degrees() -> None:
     steady = SteadyValues()
-    told = (60.0, 62.9, 57.1, 63.0, 61.0)
-    shown = [steady.of(1, "temperature", value, 0.0) for value in told]
+    readings = (60.0, 62.9, 57.1, 63.0, 61.0)
+    shown = [steady.of(1, "temperature", value, 0.0) for value in readings]
     assert shown == [60.0, 60.0, 60.0, 63.0, 63.0]
     assert steady.of(2, "temperature", 61.0, 0.0) == 61.0
     assert steady.of(1, "load", 0.2, 0.0) == 0.2

@@ -47,8 +47,8 @@ def test_a_silent_node_is_opened_with_its_age_and_without_values_of_now() -> Non
 def test_graphs_of_an_opened_node_start_with_what_the_hub_remembers() -> None:
     source = FedFleet(fleet_view(1), machine(1))
     assert source.view is not None
-    place = source.view.slots[0]
-    assert place is not None
+    slot = source.view.slots[0]
+    assert slot is not None
     source.device_history_answer = RecentHistory(
         step_s=10, end=NOW, values={"power_watts": [None, 120.0, 130.0]}
     )
@@ -56,7 +56,7 @@ def test_graphs_of_an_opened_node_start_with_what_the_hub_remembers() -> None:
     async def check(stage: FleetStage) -> None:
         await stage.press("enter")
         await stage.pilot.pause()
-        series = stage.app.board.history.series(place.id, "power_watts", NOW)
+        series = stage.app.board.history.series(slot.id, "power_watts", NOW)
         assert [value for value in series if value == value][-1] == 130.0
         assert next(value for value in series if value == value) == 120.0
 

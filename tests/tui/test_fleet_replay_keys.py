@@ -41,7 +41,7 @@ class ReplayStage(Stage):
     source: ArchiveSource
 
     @property
-    def moment(self) -> float:
+    def time_ms(self) -> float:
         """Where it is, in milliseconds."""
         return round(self.source.playback.time * 1000)
 
@@ -110,15 +110,15 @@ def test_arrows_home_end_and_pages_go_along_the_line(folder: Path) -> None:
     async def check(stage: ReplayStage) -> None:
         cell = (LAST - DAY / 1000) / 120
         await stage.shown("right", "right")
-        assert stage.moment == pytest.approx(DAY + 2000 * cell, abs=2)
+        assert stage.time_ms == pytest.approx(DAY + 2000 * cell, abs=2)
         await stage.shown("left")
-        assert stage.moment == pytest.approx(DAY + 1000 * cell, abs=2)
+        assert stage.time_ms == pytest.approx(DAY + 1000 * cell, abs=2)
         await stage.shown("end")
-        assert stage.moment == LAST * 1000
+        assert stage.time_ms == LAST * 1000
         await stage.shown("pageup")
-        assert stage.moment == pytest.approx(DAY + 0.9 * (LAST * 1000 - DAY), abs=2)
+        assert stage.time_ms == pytest.approx(DAY + 0.9 * (LAST * 1000 - DAY), abs=2)
         await stage.shown("home")
-        assert stage.moment == DAY
+        assert stage.time_ms == DAY
 
     on(folder, check)
 
@@ -126,11 +126,11 @@ def test_arrows_home_end_and_pages_go_along_the_line(folder: Path) -> None:
 def test_minutes_hours_and_steps(folder: Path) -> None:
     async def check(stage: ReplayStage) -> None:
         await stage.shown("right_curly_bracket", "right_square_bracket")
-        assert stage.moment == DAY + HOUR + MINUTE
+        assert stage.time_ms == DAY + HOUR + MINUTE
         await stage.shown("left_curly_bracket", "full_stop")
-        assert stage.moment == DAY + MINUTE + STEP_S * 1000
+        assert stage.time_ms == DAY + MINUTE + STEP_S * 1000
         await stage.shown("comma", "left_square_bracket")
-        assert stage.moment == DAY
+        assert stage.time_ms == DAY
 
     on(folder, check)
 
@@ -138,18 +138,18 @@ def test_minutes_hours_and_steps(folder: Path) -> None:
 def test_to_incidents_and_back(folder: Path) -> None:
     async def check(stage: ReplayStage) -> None:
         await stage.shown("n")
-        assert stage.moment == SILENT_FROM + 5 * MINUTE
+        assert stage.time_ms == SILENT_FROM + 5 * MINUTE
         assert "watch: node_silent on node001, still open at the end" in stage.text()
         assert "✕ down   node001" in stage.text()
         await stage.shown("n")
-        assert stage.moment == LOST_FROM + MINUTE
+        assert stage.time_ms == LOST_FROM + MINUTE
         assert "open: 2  ✕ device_lost node000  ▲ node_silent node001" in stage.text()
         assert "✕ 1 lost" in stage.line_with("devices")
         await stage.shown("n")
         assert "no later incident" in stage.text()
         await stage.shown("N", "N")
         assert "no earlier incident" in stage.text()
-        assert stage.moment == SILENT_FROM + 5 * MINUTE
+        assert stage.time_ms == SILENT_FROM + 5 * MINUTE
 
     on(folder, check)
 
@@ -165,7 +165,7 @@ def test_the_incidents_screen_has_those_of_the_time(folder: Path) -> None:
         assert "device_lost" in stage.line_with("rule")
         await stage.press("escape", "2")
         await stage.shown("home")
-        assert stage.moment == DAY
+        assert stage.time_ms == DAY
         await stage.press("5")
         await stage.until("no incident is known up to this moment")
 
@@ -187,7 +187,7 @@ def test_to_events_and_back(folder: Path) -> None:
     async def check(stage: ReplayStage) -> None:
         await stage.press("v")
         await stage.until("node001: oom_kill")
-        assert stage.moment == SILENT_FROM - MINUTE
+        assert stage.time_ms == SILENT_FROM - MINUTE
         await stage.press("v")
         await stage.until("node000: xid_79")
         await stage.press("V")
@@ -204,9 +204,9 @@ def test_to_events_and_back(folder: Path) -> None:
 def test_to_a_time(folder: Path) -> None:
     async def check(stage: ReplayStage) -> None:
         await stage.shown("at", *"2026-03-01T03:00:00Z", "enter")
-        assert stage.moment == DAY + 3 * HOUR
+        assert stage.time_ms == DAY + 3 * HOUR
         await stage.shown("at", *"+90m", "enter")
-        assert stage.moment == DAY + 3 * HOUR + 90 * MINUTE
+        assert stage.time_ms == DAY + 3 * HOUR + 90 * MINUTE
         await stage.press("at", *"soon", "enter")
         assert "no moment 'soon'" in stage.text()
 
@@ -220,7 +220,7 @@ def test_it_plays_faster_slower_and_stops(folder: Path) -> None:
         await stage.press("space")
         assert stage.source.playback.playing
         clock.advance(10)
-        assert stage.moment == DAY + 10 * MINUTE
+        assert stage.time_ms == DAY + 10 * MINUTE
         await stage.press("plus")
         assert stage.source.playback.speed == 300.0
         await stage.press("minus", "minus", "p")
@@ -238,7 +238,7 @@ def test_up_and_down_lead_from_the_time_line_to_the_nodes_and_back(folder: Path)
         await stage.press("down")
         assert stage.app.focused is stage.app.screen.query_one("#nodes")
         await stage.press("down", "end")
-        assert stage.moment == DAY
+        assert stage.time_ms == DAY
         await stage.press("home", "up")
         assert isinstance(stage.app.focused, TimeLine)
 
@@ -250,7 +250,7 @@ def test_a_click_goes_to_what_is_under_the_pointer(folder: Path) -> None:
         await stage.press("down")
         await stage.pilot.click("#timeline", offset=(60, 0))
         await stage.shown()
-        assert stage.moment == pytest.approx((DAY + LAST * 1000) / 2, abs=1)
+        assert stage.time_ms == pytest.approx((DAY + LAST * 1000) / 2, abs=1)
         assert isinstance(stage.app.focused, TimeLine)
 
     on(folder, check)
@@ -284,7 +284,7 @@ def test_a_node_is_opened_as_it_was_with_its_job_and_its_past(folder: Path) -> N
             while not any(
                 value == 500
                 for value in history.series(
-                    "nvidia:GPU-0-0", "power_watts", stage.moment / 1000, hour=True
+                    "nvidia:GPU-0-0", "power_watts", stage.time_ms / 1000, hour=True
                 )
             ):
                 await stage.pilot.pause(0.01)

@@ -227,9 +227,9 @@ def test_a_source_that_fails_ends_the_program_with_its_error() -> None:
 
 def test_text_of_others_cannot_move_the_cursor() -> None:
     bare = fleet_view(1)
-    place = bare.slots[0]
-    assert place is not None
-    evil = msgspec.structs.replace(place, job="\x1b[2Jx", model="\x1b]0;x\x07", user="a\nb")
+    slot = bare.slots[0]
+    assert slot is not None
+    evil = msgspec.structs.replace(slot, job="\x1b[2Jx", model="\x1b]0;x\x07", user="a\nb")
     view: FleetView = msgspec.structs.replace(
         bare,
         slots=[evil, *bare.slots[1:]],
@@ -249,13 +249,13 @@ def test_text_of_others_cannot_move_the_cursor() -> None:
 def test_what_a_rule_has_found_and_what_to_do_stand_beside_the_state() -> None:
     async def go() -> None:
         view = fleet_view(4, faults={"n002/3": "lost", "n003/1": "lost"})
-        place = next(
+        slot = next(
             one for one in view.slots if one is not None and one.node == "n002" and one.index == 3
         )
         found = incident_now(
             incident(1),
             node="n002",
-            device=place.id,
+            device=slot.id,
         )
         over = incident_now(
             incident(2, title="It was hot"),

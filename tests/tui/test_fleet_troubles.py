@@ -89,10 +89,10 @@ def test_troubles_of_the_hub_are_painted_as_plain_text() -> None:
 @pytest.mark.parametrize("form", ["list", "grid"])
 def test_an_empty_fleet_says_that_targets_cannot_be_found(form: str) -> None:
     async def check(stage: FleetStage) -> None:
-        told = " ".join(stage.text().split())
-        assert "no node is known, and the hub has problems:" in told
-        assert f"▲ {DNS}" in told
-        assert "nodes appear here by themselves" in told
+        text = " ".join(stage.text().split())
+        assert "no node is known, and the hub has problems:" in text
+        assert f"▲ {DNS}" in text
+        assert "nodes appear here by themselves" in text
         assert "NODE" not in stage.text()
         await stage.press("down", "end", "enter", "m", "t", "t", "t", "E", "A", "y")
         await stage.tick(fleet_view(2))
@@ -202,7 +202,7 @@ def test_a_node_that_cannot_read_its_devices_says_why_and_stands_above_those_tha
         msgspec.structs.replace(node, why="nvidia: mismatch") if node.node == "n003" else node
         for node in view.nodes
     ]
-    kept = [now for now in view.devices if (place := view.slots[now.slot]) and place.node != "n003"]
+    kept = [now for now in view.devices if (slot := view.slots[now.slot]) and slot.node != "n003"]
     bare = msgspec.structs.replace(view, nodes=nodes, devices=kept)
     on(check, size=(140, 24), source=FedFleet(bare))
 

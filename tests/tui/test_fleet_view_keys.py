@@ -192,8 +192,8 @@ def test_problems_of_the_hub_are_shown_in_full() -> None:
     async def check(stage: FleetStage) -> None:
         await stage.press("exclamation_mark")
         assert stage.screen_name == "problems"
-        told = " ".join(stage.text().split())
-        assert all(text.strip() in told for text in problems)
+        screen = " ".join(stage.text().split())
+        assert all(text.strip() in screen for text in problems)
         await stage.tick(view)
         assert "hub OK: no problems" in stage.text()
         await stage.press("escape", "exclamation_mark")

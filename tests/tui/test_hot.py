@@ -57,13 +57,13 @@ def test_it_is_counted_in_the_header_and_found_by_its_word() -> None:
     asyncio.run(go())
 
 
-def fleet(told: dict[int, float]) -> FleetView:
+def fleet(readings: dict[int, float]) -> FleetView:
     """Twelve nodes, of which one device of n007 tells this and one of n004 is lost."""
     view = fleet_view(12, faults={"n004/1": "lost"})
-    slots = {place.slot: place for place in view.slots if place is not None}
+    slots = {slot.slot: slot for slot in view.slots if slot is not None}
     devices = [
         msgspec.structs.replace(
-            now, values=tuple(told.get(at, value) for at, value in enumerate(now.values))
+            now, values=tuple(readings.get(at, value) for at, value in enumerate(now.values))
         )
         if (slots[now.slot].node, slots[now.slot].index) == ("n007", 3)
         else now
@@ -72,10 +72,10 @@ def fleet(told: dict[int, float]) -> FleetView:
     return msgspec.structs.replace(view, devices=devices)
 
 
-@pytest.mark.parametrize("told", [{TEMPERATURE: 88.0}, {TEMPERATURE_HEADROOM: 3.0}])
-def test_a_fleet_counts_sorts_and_finds_it_too(told: dict[int, float]) -> None:
+@pytest.mark.parametrize("readings", [{TEMPERATURE: 88.0}, {TEMPERATURE_HEADROOM: 3.0}])
+def test_a_fleet_counts_sorts_and_finds_it_too(readings: dict[int, float]) -> None:
     async def go() -> None:
-        async with following(FedFleet(fleet(told)), (160, 30)) as stage:
+        async with following(FedFleet(fleet(readings)), (160, 30)) as stage:
             assert "△ 1 hot" in stage.line_with("devices")
             assert "△ nvidia3 hot" in stage.line_with("n007")
             assert names(stage)[:2] == ["n004", "n007"]

@@ -91,7 +91,7 @@ def test_what_the_hub_refuses_is_shown() -> None:
     on(check, source=source)
 
 
-def said_of(source: FedFleet, key: str, *, readonly: bool = False) -> str:
+def shown_by(source: FedFleet, key: str, *, readonly: bool = False) -> str:
     """What is said at a key that changes nothing."""
     texts: list[str] = []
 
@@ -105,9 +105,9 @@ def said_of(source: FedFleet, key: str, *, readonly: bool = False) -> str:
 
 def test_where_nothing_may_be_changed_the_screen_says_so() -> None:
     for key in ("S", "X"):
-        assert said_of(of(over()), key) == "i3 is over"
-        assert said_of(of(low_power()), key, readonly=True).endswith("(--readonly)")
+        assert shown_by(of(over()), key) == "i3 is over"
+        assert shown_by(of(low_power()), key, readonly=True).endswith("(--readonly)")
         archived = of(low_power())
         archived.changes = None
-        assert said_of(archived, key) == "an archive is read-only"
-        assert said_of(of(), key) == ""
+        assert shown_by(archived, key) == "an archive is read-only"
+        assert shown_by(of(), key) == ""

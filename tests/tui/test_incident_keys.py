@@ -320,8 +320,8 @@ def test_whose_work_and_what_to_do_stand_above_the_graphs(size: tuple[int, int])
         await stage.until("last 15 min")
         lines = stage.text().splitlines()
         wanted = (" work  ", " what to do  ", "last 15 min")
-        places = [next(n for n, line in enumerate(lines) if word in line) for word in wanted]
-        assert places == sorted(places)
-        assert places[1] <= 8
+        positions = [next(n for n, line in enumerate(lines) if word in line) for word in wanted]
+        assert positions == sorted(positions)
+        assert positions[1] <= 8
 
     on(check, source=source, size=size)

@@ -51,7 +51,7 @@ def test_graphs_of_an_incident_that_is_over_say_until_when() -> None:
 def ids(*, sort: str = "worst", descending: bool = True, text: str = "") -> list[str]:
     """Ids of the incidents that are listed."""
     known = everything()
-    keeps = incident_filter(text, labels_of(told.incident for told in known))
+    keeps = incident_filter(text, labels_of(current.incident for current in known))
     rows = listed(known, keeps=keeps, sort=sort, descending=descending)
     return [row.incident.id for row in rows]
 
@@ -108,7 +108,7 @@ def test_without_those_that_are_over() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "place", "entity"),
+    ("current", "location", "entity"),
     [
         (low_power(), "n002 nvidia3", "n002/nvidia3"),
         (job(), "job 48103: n005, n006", "job:48103"),
@@ -118,10 +118,10 @@ def test_without_those_that_are_over() -> None:
     ],
 )
 def test_what_it_is_called_and_how_the_hub_finds_it(
-    told: IncidentNow, place: str, entity: str
+    current: IncidentNow, location: str, entity: str
 ) -> None:
-    assert location_of(told.incident) == place
-    assert entity_of(told.incident) == entity
+    assert location_of(current.incident) == location
+    assert entity_of(current.incident) == entity
 
 
 def test_a_rack_is_called_by_its_name() -> None:
@@ -156,11 +156,11 @@ def test_beside_peers_the_hub_says_what_is_not_drawn() -> None:
 def test_the_sentence_of_a_finding_needs_no_graph() -> None:
     sentence = Evidence(signal="detector", text="n002 differs", source="detector")
     channel = Evidence(signal="thermal", text="thermal", source="detector:prior")
-    told = incident_now(incident(1, evidence=(sentence, channel)))
+    current = incident_now(incident(1, evidence=(sentence, channel)))
     compared = IncidentHistory(
         was_requested=True, graphs=msgspec.structs.replace(graphs(), notes=())
     )
-    assert reasons(told.incident, compared) == []
+    assert reasons(current.incident, compared) == []
     alone = incident_now(incident(1, evidence=(msgspec.structs.replace(channel, source=""),)))
     assert reasons(alone.incident, compared) == ["no graph of thermal: not a number"]
 
@@ -185,9 +185,9 @@ def test_what_follows_stands_below_what_leads_its_cause_also_where_that_is_in_a_
     *members, group = storm()
     first = members[0].incident.id
 
-    def following(told: IncidentNow, leader: str) -> IncidentNow:
+    def following(current: IncidentNow, leader: str) -> IncidentNow:
         return msgspec.structs.replace(
-            told, incident=msgspec.structs.replace(told.incident, follows=leader)
+            current, incident=msgspec.structs.replace(current.incident, follows=leader)
         )
 
     known = [lost(), following(low_power(), "i1"), group, *members, following(hint(), first)]

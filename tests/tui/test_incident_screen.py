@@ -170,9 +170,9 @@ def test_an_archive_in_which_nobody_looks_for_incidents_says_what_does() -> None
     fleet = FleetBoard(Preferences(), lambda: 0.0, "an archive")
     for _ in fleet.count(fleet_view(2)):
         pass
-    said = texts(why_none(fleet, 100, UNICODE, archive=True))
-    assert "accelwatch rules backtest has found: --incidents FILE" in said
-    assert "older" not in said
+    text = texts(why_none(fleet, 100, UNICODE, archive=True))
+    assert "accelwatch rules backtest has found: --incidents FILE" in text
+    assert "older" not in text
 
 
 def test_before_the_first_tick_nothing_is_shown_of_incidents() -> None:
@@ -247,7 +247,7 @@ def test_words_of_others_cannot_move_the_cursor() -> None:
         title=evil, node=evil, rule=evil, jobs=(evil,), what_to_do=evil, device_name=evil,
         runbook=evil, source=evil, nodes=(evil, evil), model=evil,
     )  # fmt: skip
-    told = msgspec.structs.replace(one, incident=document, nodes_total=2)
+    member = msgspec.structs.replace(one, incident=document, nodes_total=2)
 
     async def check(stage: FleetStage) -> None:
         for keys in ("5", "enter", "end"):
@@ -255,4 +255,4 @@ def test_words_of_others_cannot_move_the_cursor() -> None:
             assert "\x1b" not in stage.text()
             assert "\u202e" not in stage.text()
 
-    on(check, source=FedFleet(fleet_with_incidents(told, view=fleet_view(4, faults=FAULTS))))
+    on(check, source=FedFleet(fleet_with_incidents(member, view=fleet_view(4, faults=FAULTS))))

@@ -91,15 +91,15 @@ def test_without_an_agent_or_its_rules_the_screen_says_how_to_get_them() -> None
 
 def test_nothing_is_queried_before_the_screen_is_opened() -> None:
     source = FedFleet(fleet_with_incidents(lost()))
-    asked = []
+    queries = []
 
     async def go() -> None:
         def ask() -> FedFleet:
-            asked.append(1)
+            queries.append(1)
             return source
 
         async with running(FedSource(node(2)), incidents=ask) as stage:
             await stage.press("3", "1", "5", "1", "5")
-        assert asked == [1]
+        assert queries == [1]
 
     asyncio.run(go())

@@ -111,8 +111,8 @@ def test_the_heat_grid_is_moved_in_by_cells_and_lines() -> None:
         await stage.press("right")
         assert stage.app.board.selected_id == "nvidia:1"
         await stage.press("down", "left")
-        place = int(stage.app.board.selected_id.split(":")[1])
-        assert place > 5
+        index = int(stage.app.board.selected_id.split(":")[1])
+        assert index > 5
         await stage.press("end")
         assert stage.app.board.selected_id == "nvidia:63"
         await stage.press("home")
@@ -270,8 +270,8 @@ def test_a_digit_without_a_screen_says_so(key: str) -> None:
     async def check(stage: Stage) -> None:
         await stage.press("3", key)
         assert stage.screen_name == "device"
-        told = f"no screen {key}; there are 1 local, 3 device, 4 processes, 6 doctor"
-        assert told in stage.text()
+        message = f"no screen {key}; there are 1 local, 3 device, 4 processes, 6 doctor"
+        assert message in stage.text()
 
     on(check)
 

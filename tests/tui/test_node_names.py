@@ -55,13 +55,11 @@ def test_the_end_that_distinguishes_them_stays() -> None:
 def renamed(view: FleetView) -> FleetView:
     """The same fleet under addresses for names."""
     names = {one.node: f"127.0.0.1:{19400 + n}" for n, one in enumerate(view.nodes)}
-    places = [
-        place and msgspec.structs.replace(place, node=names[place.node]) for place in view.slots
-    ]
+    slots = [slot and msgspec.structs.replace(slot, node=names[slot.node]) for slot in view.slots]
     return msgspec.structs.replace(
         view,
         nodes=[msgspec.structs.replace(one, node=names[one.node]) for one in view.nodes],
-        slots=places,
+        slots=slots,
         node_labels={},
         events=[msgspec.structs.replace(one, node=names[one.node]) for one in view.events],
     )

@@ -165,18 +165,18 @@ def test_a_node_without_devices_says_what_the_hub_says() -> None:
 
 
 @pytest.mark.parametrize(
-    ("keys", "told"),
+    ("keys", "text"),
     [
         (["enter"], "the node is down"),
         (["end", "up", "enter"], "the node answers, but reports no accelerator"),
     ],
 )
-def test_of_a_node_without_backends_its_state_is_shown(keys: list[str], told: str) -> None:
+def test_of_a_node_without_backends_its_state_is_shown(keys: list[str], text: str) -> None:
     async def check(stage: FleetStage) -> None:
         await stage.press(*keys)
         stage.app.pull()
         await stage.pilot.pause()
-        assert told in stage.text()
+        assert text in stage.text()
 
     on(check, source=FedFleet(fleet_view(faults=FAULTS), with_backends(ABSENT)))
 
@@ -185,19 +185,19 @@ def test_of_a_node_without_backends_its_state_is_shown(keys: list[str], told: st
 def test_a_machine_without_devices_shows_the_reason_and_the_remedy(size: tuple[int, int]) -> None:
     async def go() -> None:
         async with running(FedSource(driverless()), size) as stage:
-            told = " ".join(stage.text().split())
-            assert "no accelerator was found" in told
-            assert "▲ nvidia: the kernel module does not answer" in told
+            text = " ".join(stage.text().split())
+            assert "no accelerator was found" in text
+            assert "▲ nvidia: the kernel module does not answer" in text
             if size[1] > 12:
-                assert "load it with modprobe nvidia" in told
-                assert "6 shows what backends searched for" in told
+                assert "load it with modprobe nvidia" in text
+                assert "6 shows what backends searched for" in text
             await stage.feed(with_backends(ABSENT))
-            told = " ".join(stage.text().split())
-            assert "nothing of the kind that these backends read is here: amd" in told
-            assert "accelwatch demo shows a simulated" in told
+            text = " ".join(stage.text().split())
+            assert "nothing of the kind that these backends read is here: amd" in text
+            assert "accelwatch demo shows a simulated" in text
             await stage.feed(with_backends(HOST, ABSENT))
-            told = " ".join(stage.text().split())
-            assert "is here: amd" in told, "the host is no accelerator that could be here"
+            text = " ".join(stage.text().split())
+            assert "is here: amd" in text, "the host is no accelerator that could be here"
 
     asyncio.run(go())
 

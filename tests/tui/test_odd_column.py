@@ -53,13 +53,15 @@ def seen(view: FleetView, **preferences: Any) -> tuple[FleetBoard, RenderContext
 
 def cells_of(view: FleetView, **preferences: Any) -> dict[str, str]:
     """The cell of each row by its name; empty where the column is not shown."""
-    board, sight = seen(view, **preferences)
+    board, context = seen(view, **preferences)
     column = next(one for one in columns.COLUMNS if one.id == "odd")
     heading = plain(columns.heading(WIDE, board, Preferences(**preferences), UNICODE))
     assert ("ODD" in heading) is board.has_odd
     if not board.has_odd:
         return {}
-    return {row.node or row.group: plain(column.cell(row, sight, 14)).strip() for row in board.rows}
+    return {
+        row.node or row.group: plain(column.cell(row, context, 14)).strip() for row in board.rows
+    }
 
 
 def test_there_is_no_column_where_all_are_alike() -> None:
@@ -95,13 +97,13 @@ def test_a_click_on_the_heading_sorts_by_it() -> None:
 
 
 def test_the_selected_row_shows_the_values_and_one_that_is_alike_does_not() -> None:
-    board, sight = seen(fleet(ODD))
-    told = {
-        row.node: " ".join(plain(line) for line in selected_lines(row, sight, WIDE, 3))
+    board, context = seen(fleet(ODD))
+    lines = {
+        row.node: " ".join(plain(line) for line in selected_lines(row, context, WIDE, 3))
         for row in board.rows
     }
-    assert "driver 550.2 (3 of 4 nodes have 570.1)" in told["n003"]
-    assert "nodes have" not in told["n001"]
+    assert "driver 550.2 (3 of 4 nodes have 570.1)" in lines["n003"]
+    assert "nodes have" not in lines["n001"]
 
 
 def table(view: FleetView, width: int | None = None) -> list[str]:

@@ -9,9 +9,9 @@ from support.dashboards.fleets import FedFleet, FleetStage, fleet_view, on
 from support.dashboards.local import FedSource, hung, lost, node, running
 
 
-@pytest.mark.parametrize(("present", "place"), [(None, 2), (0, 2), (2, 5), (4, 5), (5, 2), (7, 2)])
-def test_the_first_index_after_the_present_one_and_round(present: int | None, place: int) -> None:
-    assert following([2, 5], present) == place
+@pytest.mark.parametrize(("present", "index"), [(None, 2), (0, 2), (2, 5), (4, 5), (5, 2), (7, 2)])
+def test_the_first_index_after_the_present_one_and_round(present: int | None, index: int) -> None:
+    assert following([2, 5], present) == index
 
 
 @pytest.mark.parametrize("screen", ["1", "3"])

@@ -185,7 +185,7 @@ def foreigners() -> Snapshot:
 
 
 @pytest.mark.parametrize(
-    ("width", "said"),
+    ("width", "expected"),
     [
         (80, "3 belong to another pid namespace: no signals"),
         (70, "3 of another pid namespace: no signals"),
@@ -194,15 +194,15 @@ def foreigners() -> Snapshot:
         (36, "3 processes hold"),
     ],
 )
-def test_the_word_on_another_namespace_is_whole(width: int, said: str) -> None:
+def test_the_word_on_another_namespace_is_whole(width: int, expected: str) -> None:
     board = board_of()
     board.show(foreigners())
     processes = ProcessList(board)
     processes.update()
     text = plain(processes.note(width))
     assert len(text) == width
-    assert text.rstrip().endswith(said) or "foreign" not in text
-    assert said in text
+    assert text.rstrip().endswith(expected) or "foreign" not in text
+    assert expected in text
 
 
 def test_processes_of_another_namespace_are_explained_not_signalled(sent: Sent) -> None:

@@ -98,7 +98,7 @@ def test_groups_count_devices_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("names", "said"),
+    ("names", "text"),
     [
         (["nvidia3"], "nvidia3"),
         ([f"nvidia{n}" for n in (0, 1, 2, 4, 6, 7)], "0-2,4,6-7"),
@@ -108,8 +108,8 @@ def test_groups_count_devices_once() -> None:
         ([], ""),
     ],
 )
-def test_numbers_stand_together(names: list[str], said: str) -> None:
-    assert numbered(names) == said
+def test_numbers_stand_together(names: list[str], text: str) -> None:
+    assert numbered(names) == text
 
 
 def test_columns_without_anything_go_and_others_stay() -> None:

@@ -27,9 +27,9 @@ from support.processes.waiting import GUARD_S
 from tui.test_incident_screen import of
 
 
-def acting(*told: IncidentNow, remedies: RemediesPage | None = None) -> FedFleet:
+def acting(*shown: IncidentNow, remedies: RemediesPage | None = None) -> FedFleet:
     """A hub that asks for a yes about n002."""
-    source = of(*told) if told else of(lost())
+    source = of(*shown) if shown else of(lost())
     source.remedies = FedRemedies(
         page(awaiting_approval()) if remedies is None else remedies, plan()
     )
@@ -38,7 +38,7 @@ def acting(*told: IncidentNow, remedies: RemediesPage | None = None) -> FedFleet
 
 def words(stage: FleetStage) -> list[Command]:
     assert stage.fed.remedies is not None
-    return stage.fed.remedies.said
+    return stage.fed.remedies.commands
 
 
 async def typed(stage: FleetStage, *keys: str) -> None:
@@ -94,7 +94,7 @@ def test_esc_and_cancel_say_nothing() -> None:
 
 
 # Key, how far down the choice is, and what is said then, and for how long.
-SAID = (
+COMMANDS = (
     ("D", 1, "deny", "1h"),
     ("D", 3, "deny", "1d"),
     ("H", 2, "hold", "4h"),
@@ -112,7 +112,7 @@ SAID = (
 def test_each_command_is_sent_for_the_node_of_the_incident() -> None:
     async def check(stage: FleetStage) -> None:
         await stage.press("5")
-        for count, (key, steps, verb, lasts) in enumerate(SAID, 1):
+        for count, (key, steps, verb, lasts) in enumerate(COMMANDS, 1):
             await stage.press(key, *["down"] * steps, "enter", "w", "enter")
             async with asyncio.timeout(GUARD_S):
                 while len(words(stage)) < count:
@@ -217,7 +217,7 @@ def test_where_there_is_nothing_to_approve_or_deny_the_screen_says_so() -> None:
         await typed(stage, "P")
         await stage.until("the hub shows no plan: answered 500")
         await stage.press("enter")
-        fed.told = page(remedy("n002", "quarantined", "i1"))
+        fed.current = page(remedy("n002", "quarantined", "i1"))
         stage.app.pull_fleet()
         await stage.press("D")
         assert "n002 is quarantined: that is not undone by a no" in stage.text()
@@ -226,7 +226,7 @@ def test_where_there_is_nothing_to_approve_or_deny_the_screen_says_so() -> None:
     on(check, source=source)
 
 
-def said_of(source: FedFleet, key: str, *, readonly: bool = False) -> str:
+def shown_by(source: FedFleet, key: str, *, readonly: bool = False) -> str:
     texts: list[str] = []
 
     async def check(stage: FleetStage) -> None:
@@ -238,11 +238,11 @@ def said_of(source: FedFleet, key: str, *, readonly: bool = False) -> str:
 
 
 def test_where_no_command_can_be_sent_the_screen_says_so() -> None:
-    assert "a hub with remedy.actions does" in said_of(of(lost()), "P")
-    assert said_of(acting(), "P", readonly=True).endswith("(--readonly)")
-    assert "no remedy.actions" in said_of(acting(remedies=RemediesPage(acts=False)), "Q")
-    assert said_of(acting(*storm()), "Q").startswith("i30 is about 4 nodes")
-    assert said_of(acting(job()), "D").startswith("i6 is about 2 nodes")
+    assert "a hub with remedy.actions does" in shown_by(of(lost()), "P")
+    assert shown_by(acting(), "P", readonly=True).endswith("(--readonly)")
+    assert "no remedy.actions" in shown_by(acting(remedies=RemediesPage(acts=False)), "Q")
+    assert shown_by(acting(*storm()), "Q").startswith("i30 is about 4 nodes")
+    assert shown_by(acting(job()), "D").startswith("i6 is about 2 nodes")
 
 
 def test_keys_are_shown_only_where_the_hub_acts() -> None:
@@ -250,7 +250,7 @@ def test_keys_are_shown_only_where_the_hub_acts() -> None:
         await stage.press("5")
         assert "P approve" in stage.text().splitlines()[-1]
         assert stage.fed.remedies is not None
-        stage.fed.remedies.told = RemediesPage(acts=False)
+        stage.fed.remedies.current = RemediesPage(acts=False)
         assert stage.fed.view is not None
         await stage.tick(stage.fed.view)
         assert "approve" not in stage.text().splitlines()[-1]
@@ -358,7 +358,7 @@ def test_what_is_done_is_shown_on_list_page_and_head() -> None:
 
 
 def test_a_mark_a_spare_and_a_hold_are_shown_on_the_page() -> None:
-    told = page(draining(), vetoes=(veto("n009"),))
+    shown = page(draining(), vetoes=(veto("n009"),))
 
     async def check(stage: FleetStage) -> None:
         await stage.press("5", "enter")
@@ -370,4 +370,4 @@ def test_a_mark_a_spare_and_a_hold_are_shown_on_the_page() -> None:
         ):
             assert text in stage.text()
 
-    on(check, source=acting(muted(), remedies=told), size=(120, 40))
+    on(check, source=acting(muted(), remedies=shown), size=(120, 40))

@@ -21,8 +21,8 @@ class Shots:
         return [1_800_000_000.0 + 10 * index for index in range(len(self.shots))]
 
     def at(self, index: int) -> Snapshot:
-        moment = self.times()[index]
-        return msgspec.structs.replace(self.shots[index], time=moment)
+        time = self.times()[index]
+        return msgspec.structs.replace(self.shots[index], time=time)
 
     def close(self) -> None:
         """Nothing is held."""
@@ -59,12 +59,12 @@ def test_a_recording_is_paused_stepped_sought_sped_up_and_looped() -> None:
     asyncio.run(go())
 
 
-@pytest.mark.parametrize(("loop", "says"), [(False, "ended"), (True, "playing")])
-def test_a_recording_at_its_end_says_so_unless_it_restarts(loop: bool, says: str) -> None:
+@pytest.mark.parametrize(("loop", "text"), [(False, "ended"), (True, "playing")])
+def test_a_recording_at_its_end_says_so_unless_it_restarts(loop: bool, text: str) -> None:
     source = ReplaySource(Shots(3), loop=loop)
     source.seek(source.progress[2])
     assert source.playing
-    assert says in banner(source, ASCII)
+    assert text in banner(source, ASCII)
     assert ("p starts again" in banner(source, ASCII)) is not loop
     assert ("■" in banner(source, UNICODE)) is not loop
 

@@ -103,10 +103,10 @@ def test_history_moves_on_by_whole_columns() -> None:
     one = busy_view(1)
     shot = msgspec.structs.replace(node(1), devices=(one,))
     board = with_history(board_of(), shot)
-    begin = NOW // 6 * 6
+    start = NOW // 6 * 6
     drawn = []
-    for moment in (begin, begin + 2, begin + 5, begin + 6):
-        now = msgspec.structs.replace(one, sample_time=moment, sample_age_s=0.0)
+    for time in (start, start + 2, start + 5, start + 6):
+        now = msgspec.structs.replace(one, sample_time=time, sample_age_s=0.0)
         board.history.record([now])
         drawn.append(sparkline(board, now, SPARK)[0])
     assert drawn[0] == drawn[1] == drawn[2]

@@ -177,10 +177,10 @@ def test_every_column_sorts_both_ways_and_the_unknown_come_last(column: str) -> 
 
 
 def test_a_click_finds_its_column() -> None:
-    place = 1
+    x = 1
     for column, size in columns_for(140):
-        assert column_at(140, place) == column.id
-        place += size + GAP
+        assert column_at(140, x) == column.id
+        x += size + GAP
 
 
 def test_control_characters_of_a_command_do_not_reach_the_terminal() -> None:
@@ -235,7 +235,7 @@ def test_a_process_more_does_not_change_the_height_of_graphs_each_time() -> None
 def test_a_device_that_was_never_read_is_called_by_where_it_sits() -> None:
     one = lost(2)
     bare = msgspec.structs.replace(one.device, model=None)
-    told = msgspec.structs.replace(one, device=bare)
-    assert fmt.model_name(told) == bare.pci_bus_id
-    nowhere = msgspec.structs.replace(told, device=msgspec.structs.replace(bare, pci_bus_id=None))
+    view = msgspec.structs.replace(one, device=bare)
+    assert fmt.model_name(view) == bare.pci_bus_id
+    nowhere = msgspec.structs.replace(view, device=msgspec.structs.replace(bare, pci_bus_id=None))
     assert fmt.model_name(nowhere) == "-"

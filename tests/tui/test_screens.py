@@ -319,9 +319,7 @@ def test_no_line_of_a_page_is_passed_over_by_whole_pages() -> None:
             for _ in range(len(page.rows)):
                 seen |= set(stage.text().splitlines()[page.region.y : page.region.bottom])
                 await stage.press("pagedown")
-            wanted = {
-                plain(page.rows.line(place, 80, 0)).rstrip() for place in range(len(page.rows))
-            }
+            wanted = {plain(page.rows.line(row, 80, 0)).rstrip() for row in range(len(page.rows))}
             assert wanted <= {line.rstrip() for line in seen}
 
     asyncio.run(go())

@@ -13,9 +13,9 @@ def shown(preferences: Preferences) -> dict[str, str]:
     """The value of each setting as it stands on its row."""
     rows = SettingRows(preferences)
     found = {}
-    for place in range(len(rows) - 1):
-        text = plain(rows.line(place, 100, 0))
-        found[str(rows.key(place))] = text[19:33].strip()
+    for row in range(len(rows) - 1):
+        text = plain(rows.line(row, 100, 0))
+        found[str(rows.key(row))] = text[19:33].strip()
     return found
 
 
@@ -51,8 +51,8 @@ def test_meanings_are_whole_on_eighty_columns_and_marked_where_they_are_cut(
     width: int, cut: bool
 ) -> None:
     rows = SettingRows(Preferences())
-    for place in range(len(rows) - 1):
-        line = plain(rows.line(place, width, 0))
-        meaning = COMMENTS[str(rows.key(place))]
+    for row in range(len(rows) - 1):
+        line = plain(rows.line(row, width, 0))
+        meaning = COMMENTS[str(rows.key(row))]
         assert len(line) == width
         assert meaning in line or (cut and line.endswith("…"))

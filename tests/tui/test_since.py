@@ -111,14 +111,14 @@ def test_a_single_reading_has_no_duration(screen: Callable[[Snapshot], str]) -> 
 
 @pytest.mark.parametrize("screen", SCREENS)
 @pytest.mark.parametrize(
-    ("place", "why", "counted"),
+    ("row", "why", "counted"),
     [(1, Absence.TIMEOUT, True), (1, Absence.ERROR, False), (2, Absence.TIMEOUT, False)],
 )
 def test_a_driver_call_that_has_not_returned_is_counted_from_the_call(
-    screen: Callable[[Snapshot], str], place: int, why: Absence, *, counted: bool
+    screen: Callable[[Snapshot], str], row: int, why: Absence, *, counted: bool
 ) -> None:
     view = unreadable(DeviceState.UNRESPONSIVE, Absence.TIMEOUT, was_read=False)
-    other = node(3).devices[place].device.id
+    other = node(3).devices[row].device.id
     stuck = ReadFailure(backend="nvidia", device_id=other, absence=why, message="driver call stuck")
     assert ("37 s" in screen(shot_of(view, stuck))) is counted
 

@@ -42,7 +42,7 @@ def ends(lines: str) -> list[str]:
     """The right end of each graph's lowest row."""
     each = (WIDE - 1) // 4
     row = lines.splitlines()[-1]
-    return [row[1 + place * each : (place + 1) * each - 1] for place in range(4)]
+    return [row[1 + column * each : (column + 1) * each - 1] for column in range(4)]
 
 
 def test_titles_show_the_value_of_the_row_and_not_the_last_one_of_the_graph() -> None:
@@ -77,8 +77,8 @@ def test_the_gap_grows_as_time_passes() -> None:
         board = board_of()
         one = node(1).devices[0]
         for second in range(300):
-            moment = NOW - silent - 300 + second
-            board.history.record([msgspec.structs.replace(one, sample_time=moment)])
+            time = NOW - silent - 300 + second
+            board.history.record([msgspec.structs.replace(one, sample_time=time)])
         view = msgspec.structs.replace(hung(0), sample_time=NOW - silent, sample_age_s=silent)
         board.accept(msgspec.structs.replace(node(1), devices=(view,)))
         row = ends(texts(strip_graphs.strip(board, WIDE, HIGH)))[1]

@@ -27,17 +27,17 @@ class Keyboard:
     """The far end of a terminal at whose near end the driver listens, without an application."""
 
     def __init__(self) -> None:
-        self.heard: list[str] = []
+        self.received: list[str] = []
         self._far, self._near = pty.openpty()
         tty.setraw(self._near)
         driver = self.driver = TerminalInput.__new__(TerminalInput)
         driver.fileno, driver._debug, driver.exit_event = self._near, False, ReadableEvent()
         driver.is_terminal = True
-        driver.process_message = self._hear  # type: ignore[method-assign]
+        driver.process_message = self._receive  # type: ignore[method-assign]
 
-    def _hear(self, message: Message) -> None:
+    def _receive(self, message: Message) -> None:
         if isinstance(message, events.Key):
-            self.heard.append(message.key)
+            self.received.append(message.key)
 
     def listen(self) -> threading.Thread:
         thread = threading.Thread(target=self.driver.run_input_thread, daemon=True)
@@ -69,8 +69,8 @@ def test_keys_come_as_they_are_pressed(keyboard: Keyboard) -> None:
     thread = keyboard.listen()
     for keys in (b"a", b"\x1b[A", b"\xc3", b"\xa9"):
         keyboard.press(keys)
-    wait_until(lambda: len(keyboard.heard) == 3)
-    assert keyboard.heard == ["a", "up", "é"]
+    wait_until(lambda: len(keyboard.received) == 3)
+    assert keyboard.received == ["a", "up", "é"]
     keyboard.driver.exit_event.set()
     thread.join(60.0)
 
@@ -78,7 +78,7 @@ def test_keys_come_as_they_are_pressed(keyboard: Keyboard) -> None:
 def test_a_lone_escape_is_a_key_without_another_one(keyboard: Keyboard) -> None:
     thread = keyboard.listen()
     keyboard.press(b"\x1b")
-    wait_until(lambda: keyboard.heard == ["escape"])
+    wait_until(lambda: keyboard.received == ["escape"])
     keyboard.driver.exit_event.set()
     thread.join(60.0)
 
@@ -87,8 +87,8 @@ def test_listening_stops_when_requested_and_starts_anew(keyboard: Keyboard) -> N
     for key in ("a", "b"):
         thread = keyboard.listen()
         keyboard.press(key.encode())
-        wait_until(lambda: keyboard.heard)
-        assert keyboard.heard.pop() == key
+        wait_until(lambda: keyboard.received)
+        assert keyboard.received.pop() == key
         keyboard.driver.exit_event.set()
         thread.join(60.0)
         assert not thread.is_alive()

@@ -134,36 +134,36 @@ def test_a_cell_and_the_time_where_it_starts_belong_together() -> None:
         assert cell_of(LINE, time_at_cell(LINE, cell, 80) + 0.01, 80) == cell
 
 
-def said(timeline: Timeline, day: float) -> str:
+def shown(timeline: Timeline, day: float) -> str:
     return plain(situation(timeline, START + day * DAY, 120, UNICODE))
 
 
 def test_what_is_open_is_named_alerts_first() -> None:
     marks = [mark(1, 3, ALERT), mark(2, 4, WATCH, "slow"), mark(2.5, 4, ALERT, "hung")]
     timeline = line(incidents=marks)
-    assert "open: 3  ✕ hung n1  ✕ lost n1  ▲ slow n1" in said(timeline, 2.7)
-    assert "2 alerts, 1 to watch; none open" in said(timeline, 5)
-    assert "no incidents known" in said(LINE, 1)
+    assert "open: 3  ✕ hung n1  ✕ lost n1  ▲ slow n1" in shown(timeline, 2.7)
+    assert "2 alerts, 1 to watch; none open" in shown(timeline, 5)
+    assert "no incidents known" in shown(LINE, 1)
     assert [one.rule for one in open_at(marks, START + 3 * DAY)] == ["hung", "slow"]
 
 
 def test_maintenance_silence_and_what_is_not_known_yet_are_shown() -> None:
     windows = [Stretch(start=START, end=START + DAY, text="fans")]
     silent = [Stretch(start=START, end=START + DAY)]
-    text = said(line(maintenance=windows, silences=silent, note="looking, 5%"), 0.5)
+    text = shown(line(maintenance=windows, silences=silent, note="looking, 5%"), 0.5)
     assert "maintenance of all nodes: fans" in text
     assert "no data" in text
     assert text.endswith("looking, 5% ")
-    assert "maintenance" not in said(line(maintenance=windows), 1.5)
+    assert "maintenance" not in shown(line(maintenance=windows), 1.5)
 
 
 @pytest.mark.parametrize(
-    ("playing", "ended", "says"),
+    ("playing", "ended", "text"),
     [(True, False, "▶ 60x"), (False, False, "■ stopped"), (True, True, "■ ended")],
 )
-def test_the_header_shows_how_it_plays(playing: bool, ended: bool, says: str) -> None:
+def test_the_header_shows_how_it_plays(playing: bool, ended: bool, text: str) -> None:
     playback = Playback(time=START, playing=playing, is_finished=ended, speed=60.0)
-    assert banner(playback, UNICODE) == f"{says} 2026-03-01 01:00:00 CET"
+    assert banner(playback, UNICODE) == f"{text} 2026-03-01 01:00:00 CET"
     looped = msgspec.structs.replace(playback, loop=True)
     assert ", loop" in banner(looped, ASCII)
 
@@ -171,8 +171,8 @@ def test_the_header_shows_how_it_plays(playing: bool, ended: bool, says: str) ->
 def test_what_is_only_recorded_stands_behind_the_rest() -> None:
     marks = [mark(1, 3, INFO, "crash"), mark(1, 3, WATCH, "slow")]
     timeline = line(incidents=marks)
-    assert "open: 2  ▲ slow n1  ▲ crash n1" in said(timeline, 2)
-    assert "0 alerts, 1 to watch, 1 only recorded; none open" in said(timeline, 5)
+    assert "open: 2  ▲ slow n1  ▲ crash n1" in shown(timeline, 2)
+    assert "0 alerts, 1 to watch, 1 only recorded; none open" in shown(timeline, 5)
     roles = dict(situation(timeline, START + 2 * DAY, 120, UNICODE))
     assert (roles["▲ slow n1  "], roles["▲ crash n1  "]) == ("warn", "dim")
     assert ("▲", "warn") in band(timeline, 80, UNICODE)

@@ -62,7 +62,7 @@ def test_the_keys_follow_what_happens() -> None:
 
 
 @pytest.mark.parametrize(
-    ("faults", "told"),
+    ("faults", "text"),
     [
         (FAULTS, " n003 down: x next problem   w why "),
         ({"n002/3": "lost"}, " ✕ n002 nvidia3 lost: x next problem"),
@@ -71,9 +71,9 @@ def test_the_keys_follow_what_happens() -> None:
         ({}, " q quit"),
     ],
 )
-def test_of_a_fleet_it_is_the_worst_node(faults: dict[str, str], told: str) -> None:
+def test_of_a_fleet_it_is_the_worst_node(faults: dict[str, str], text: str) -> None:
     async def check(stage: FleetStage) -> None:
-        assert stage.text().splitlines()[-1].startswith(told)
+        assert stage.text().splitlines()[-1].startswith(text)
 
     on(check, source=FedFleet(fleet_view(faults=faults)))
 

@@ -43,26 +43,26 @@ def counted() -> OwnUsage:
 
 
 def test_a_dashboard_counts_from_its_second_look_on_and_not_at_each_picture() -> None:
-    told = counted().report(owned(15.0), By.JOB, None)
-    assert [row.job for row in told.rows] == ["4718", None]
-    assert told.total is not None
-    assert told.total.device_seconds == 20.0
-    assert "an agent counts all the time" in told.notes[0]
+    report = counted().report(owned(15.0), By.JOB, None)
+    assert [row.job for row in report.rows] == ["4718", None]
+    assert report.total is not None
+    assert report.total.device_seconds == 20.0
+    assert "an agent counts all the time" in report.notes[0]
 
 
 @pytest.mark.parametrize("set_by", [-7200.0, 86400.0])
 def test_a_dashboard_counts_on_when_the_clock_is_set(set_by: float) -> None:
     own = OwnUsage()
-    for moment, time in ((0.0, 0.0), (5.0, 5.0), (10.0, 10.0), (15.0, 15.0 + set_by)):
-        own.observe(owned(time), moment)
-    told = own.report(owned(15.0 + set_by), By.JOB, None)
-    assert told.total is not None
-    assert (told.seconds, told.total.device_seconds) == (10.0, 20.0)
+    for monotonic, time in ((0.0, 0.0), (5.0, 5.0), (10.0, 10.0), (15.0, 15.0 + set_by)):
+        own.observe(owned(time), monotonic)
+    report = own.report(owned(15.0 + set_by), By.JOB, None)
+    assert report.total is not None
+    assert (report.seconds, report.total.device_seconds) == (10.0, 20.0)
 
 
 def test_the_table_as_lines() -> None:
-    told = counted().report(owned(15.0), By.JOB, None)
-    lines = texts(usage_lines.lines(told, "", 160, UNICODE, ages=True)).splitlines()
+    report = counted().report(owned(15.0), By.JOB, None)
+    lines = texts(usage_lines.lines(report, "", 160, UNICODE, ages=True)).splitlines()
     assert lines[0].split()[:4] == ["JOB", "USER", "DEVICES", "HELD"]
     assert "COUNTED SINCE" in lines[0]
     assert lines[1].split()[:3] == ["4718", "ada", "1"]
@@ -73,9 +73,9 @@ def test_the_table_as_lines() -> None:
 @pytest.mark.parametrize("width", [30, 40, 60, 80, 100])
 @pytest.mark.parametrize("ages", [False, True])
 def test_columns_give_way_whole_and_sentences_are_wrapped(width: int, ages: bool) -> None:
-    told = counted().report(owned(15.0), By.JOB, None)
-    wide = texts(usage_lines.lines(told, "", 200, UNICODE, ages=ages)).splitlines()
-    lines = texts(usage_lines.lines(told, "", width, UNICODE, ages=ages)).splitlines()
+    report = counted().report(owned(15.0), By.JOB, None)
+    wide = texts(usage_lines.lines(report, "", 200, UNICODE, ages=ages)).splitlines()
+    lines = texts(usage_lines.lines(report, "", width, UNICODE, ages=ages)).splitlines()
     assert all(len(line) <= width for line in lines)
     assert "HELD" in lines[0]
     for line, whole in zip(lines[:4], wide[:4], strict=True):
@@ -84,9 +84,9 @@ def test_columns_give_way_whole_and_sentences_are_wrapped(width: int, ages: bool
 
 
 def test_a_name_gives_way_before_a_column_does() -> None:
-    told = counted().report(owned(15.0), By.JOB, None)
-    rows = tuple(msgspec.structs.replace(row, job="a" * 70) for row in told.rows)
-    long = msgspec.structs.replace(told, rows=rows)
+    report = counted().report(owned(15.0), By.JOB, None)
+    rows = tuple(msgspec.structs.replace(row, job="a" * 70) for row in report.rows)
+    long = msgspec.structs.replace(report, rows=rows)
     lines = texts(usage_lines.lines(long, "", 80, UNICODE, ages=False)).splitlines()
     assert "aaaa… " in lines[1]
     assert "ENERGY" in lines[0]
@@ -117,11 +117,11 @@ def test_the_screen_of_this_machine() -> None:
 class UsedFleet(FedFleet):
     """Tells of a report, and keeps what it was asked."""
 
-    asked: tuple[tuple[str, str], ...] = ()
+    queries: tuple[tuple[str, str], ...] = ()
     report: UsageReport | None = None
 
     async def usage(self, by: str, since: str) -> UsageReport:
-        self.asked = (*self.asked, (by, since))
+        self.queries = (*self.queries, (by, since))
         if self.report is None:
             raise AccelwatchError("hub: no such page")
         return self.report
@@ -136,7 +136,7 @@ def test_the_screen_of_a_fleet_asks_its_hub() -> None:
             await until_shown(stage, "ada")
             await stage.press("t")
             await until_shown(stage, "ada")
-            assert source.asked == (("user", "1h"), ("job", "1h"))
+            assert source.queries == (("user", "1h"), ("job", "1h"))
 
     asyncio.run(go())
 
@@ -160,10 +160,10 @@ async def until_shown(stage: FleetStage, text: str) -> None:
 
 def test_a_hub_is_queried_again_after_a_while_only() -> None:
     async def go() -> None:
-        times, asked, tasks = [0.0], list[str](), list["asyncio.Task[None]"]()
+        times, queries, tasks = [0.0], list[str](), list["asyncio.Task[None]"]()
 
         async def ask(by: str, _since: str) -> UsageReport:
-            asked.append(by)
+            queries.append(by)
             return counted().report(owned(15.0), By.USER, None)
 
         known = QueryCache(
@@ -176,7 +176,7 @@ def test_a_hub_is_queried_again_after_a_while_only() -> None:
             times[0] = now
             known.newest("user", "1h")
             await asyncio.gather(*tasks)
-        assert asked == ["user", "user"]
+        assert queries == ["user", "user"]
         assert known.newest("user", "1h") is not None
 
     asyncio.run(go())

@@ -14,7 +14,7 @@ from support.machines.composed import NOW
 from tui.test_incident_screen import of
 
 
-async def asked(stage: Stage, *keys: str) -> str:
+async def explained(stage: Stage, *keys: str) -> str:
     """What the dialog says, without its frame."""
     await stage.press(*keys, "w")
     assert stage.screen_name == "ChoiceScreen"
@@ -25,21 +25,21 @@ async def asked(stage: Stage, *keys: str) -> str:
 def test_a_device_of_this_machine_says_what_is_wrong_with_it() -> None:
     async def go() -> None:
         async with running(FedSource(node(8, d0=lost(0)))) as stage:
-            text = await asked(stage)
+            text = await explained(stage)
             assert f"{node(1).host}/nvidia0 has been lost for" in text
             assert "what to do: drain the node and reboot it" in text
             await stage.press("enter")
             assert stage.screen_name == "local"
-            assert "nothing is wrong with" in await asked(stage, "3", "right")
+            assert "nothing is wrong with" in await explained(stage, "3", "right")
 
     asyncio.run(go())
 
 
 def test_of_a_fleet_the_node_under_the_cursor_is_shown() -> None:
     async def check(stage: FleetStage) -> None:
-        assert "n003 has been down for 6 min" in await asked(stage)
+        assert "n003 has been down for 6 min" in await explained(stage)
         await stage.press("escape")
-        assert "n002/nvidia3 is lost; 1 more thing is wrong." in await asked(stage, "down")
+        assert "n002/nvidia3 is lost; 1 more thing is wrong." in await explained(stage, "down")
 
     on(check)
 
@@ -47,14 +47,14 @@ def test_of_a_fleet_the_node_under_the_cursor_is_shown() -> None:
 def test_of_the_map_the_device_under_the_cursor_is_shown() -> None:
     async def check(stage: FleetStage) -> None:
         await stage.press("m", "home")
-        assert "nothing is wrong with n001/nvidia1: " in await asked(stage, "right")
+        assert "nothing is wrong with n001/nvidia1: " in await explained(stage, "right")
 
     on(check)
 
 
 def test_a_group_stands_for_the_whole_fleet() -> None:
     async def check(stage: FleetStage) -> None:
-        assert "nothing is wrong with 32 devices on 4 nodes" in await asked(stage, "t")
+        assert "nothing is wrong with 32 devices on 4 nodes" in await explained(stage, "t")
 
     on(check, source=FedFleet(fleet_view(4)))
 
@@ -64,7 +64,7 @@ def test_a_node_that_is_visited_shows_devices_that_the_filter_has_left_out() -> 
     source = FedFleet(view, node(8))
 
     async def check(stage: FleetStage) -> None:
-        text = await asked(stage, "enter")
+        text = await explained(stage, "enter")
         assert "nothing is wrong with n001/nvidia0: load 0%." in text
 
     on(check, source=source)
@@ -75,12 +75,12 @@ def test_an_incident_and_what_the_hub_does_about_it_are_shown() -> None:
     source.remedies = FedRemedies(page(awaiting_approval()))
 
     async def check(stage: FleetStage) -> None:
-        text = await asked(stage, "5")
+        text = await explained(stage, "5")
         assert "Draws far less power than its job's other GPUs" in text
         assert "what to do: look at cooling and clocks" in text
         assert "the hub:" in text
         await stage.press("escape", "enter")
-        assert "Draws far less power" in await asked(stage)
+        assert "Draws far less power" in await explained(stage)
 
     on(check, source=source)
 
@@ -97,7 +97,7 @@ def test_of_a_process_the_worst_of_its_devices_is_shown() -> None:
         async with running(FedSource(node(8, **views))) as stage:
             await stage.press("4", "slash", *"pid==4242", "enter")
             await stage.until("4242")
-            assert "/nvidia6 is degraded" in await asked(stage, "down")
+            assert "/nvidia6 is degraded" in await explained(stage, "down")
 
     asyncio.run(go())
 
@@ -107,7 +107,7 @@ def test_of_a_silent_node_that_is_visited_the_reason_and_the_remedy_are_shown() 
     view = fleet_view(4, faults={"n003": "down"})
 
     async def check(stage: FleetStage) -> None:
-        text = await asked(stage, "enter")
+        text = await explained(stage, "enter")
         assert "n003 has been down for 6 min: refused" in text
         assert "what to do: see its agent" in text
 

@@ -52,9 +52,9 @@ def site() -> Iterator[WeekFour]:
         reboot = folder / "reboot"
         names = (*WORKERS, *spares())
         with working_slurm(folder, names=names, reboot_program=str(reboot)) as slurm:
-            place = folder / "site"
-            place.mkdir()
-            with week_four(place, slurm, names) as made:
+            site_folder = folder / "site"
+            site_folder.mkdir()
+            with week_four(site_folder, slurm, names) as made:
                 yield made
 
 

@@ -248,8 +248,10 @@ def became(
     step: object, seen: Observed, report: Report | None = None, started: float | None = 990.0
 ) -> Recovery:
     assert isinstance(step, Step)
-    begun = StartedStep(step=step, started=started, report=report)
-    return recovered(begun, effects_of(OPTIONS)[step.kind], observed_context_of(seen, OPTIONS))
+    started_step = StartedStep(step=step, started=started, report=report)
+    return recovered(
+        started_step, effects_of(OPTIONS)[step.kind], observed_context_of(seen, OPTIONS)
+    )
 
 
 def test_what_was_not_answered_may_still_come() -> None:

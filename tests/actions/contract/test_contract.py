@@ -86,10 +86,10 @@ def test_what_became_of_a_step_is_judged_purely(subject: Subject) -> None:
     assert subject.steps()
     for step in subject.steps():
         for started in (None, NOW - 1.0, NOW - 3600.0):
-            begun = StartedStep(step=step, started=started)
+            started_step = StartedStep(step=step, started=started)
             for observed in observations:
-                verdict = action.recover(begun, observed)
-                assert verdict == other.recover(begun, observed)
+                verdict = action.recover(started_step, observed)
+                assert verdict == other.recover(started_step, observed)
                 kind = action.steps[step.kind]
                 if verdict is Recovery.REDO and started == NOW - 1.0:
                     assert kind.idempotent, step.kind
@@ -103,9 +103,9 @@ def test_no_look_hangs_or_concludes_anything(
     action = breaks(tmp_path, subject, BREAKAGES[breakage])
 
     async def look() -> None:
-        asked = {intent.kind: intent for intent, _ in subject.situations()}
+        by_kind = {intent.kind: intent for intent, _ in subject.situations()}
         kinds = sorted(action.intents)[: 1 if breakage == "endless" else None]
-        calls = [action.observe_all(), *(action.observe(asked[kind]) for kind in kinds)]
+        calls = [action.observe_all(), *(action.observe(by_kind[kind]) for kind in kinds)]
         ends = await asyncio.wait_for(asyncio.gather(*calls, return_exceptions=True), GUARD_S)
         for end in ends:
             assert isinstance(end, ActionUnavailableError), end
@@ -127,10 +127,10 @@ def test_no_step_is_done_whose_permission_was_withdrawn(subject: Subject, tmp_pa
         calls = map(action.perform, subject.steps(), permissions)
         return await asyncio.wait_for(asyncio.gather(*calls), GUARD_S)
 
-    tolds = asyncio.run(act())
+    reports = asyncio.run(act())
     without_effect = {ReportStatus.NOT_STARTED, ReportStatus.RETRY, ReportStatus.REFUSED}
-    assert tolds
-    assert {told.status for told in tolds} <= without_effect
+    assert reports
+    assert {report.status for report in reports} <= without_effect
 
 
 @subjects
@@ -141,11 +141,11 @@ def test_no_step_hangs_or_raises(subject: Subject, breakage: str, tmp_path: Path
     async def act() -> None:
         steps = subject.steps()[: 2 if breakage == "endless" else None]
         calls = [action.perform(step, committed(step)) for step in steps]
-        tolds = await asyncio.wait_for(asyncio.gather(*calls), GUARD_S)
-        for step, told in zip(steps, tolds, strict=True):
-            assert told.status is not ReportStatus.ACCEPTED, step.kind
+        reports = await asyncio.wait_for(asyncio.gather(*calls), GUARD_S)
+        for step, report in zip(steps, reports, strict=True):
+            assert report.status is not ReportStatus.ACCEPTED, step.kind
             if breakage not in ("nothing", "garbage"):
-                assert told.status is not ReportStatus.DONE, step.kind
+                assert report.status is not ReportStatus.DONE, step.kind
         await action.close()
 
     asyncio.run(act())

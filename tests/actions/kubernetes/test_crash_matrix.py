@@ -194,7 +194,7 @@ def as_wanted(kind: IntentKind, node: Object, spare: Object) -> bool:
     return marks(node) == marks(spare) == (False, False, False) and idle
 
 
-async def killed_and_begun_again(
+async def killed_and_restarted(
     stage: Stage,
     wanted: Intent,
     point: Point,
@@ -224,7 +224,7 @@ def test_trap_07_a_killed_engine_goes_on_without_harm(
     async def run() -> None:
         wanted = await prepared(cluster, kind)
         stage = Stage(cluster, late_s)
-        end, engine, _ = await killed_and_begun_again(stage, wanted, point)
+        end, engine, _ = await killed_and_restarted(stage, wanted, point)
         assert end.result is PursuitResult.ACHIEVED
         assert engine.ledger.open() == []
         assert as_wanted(kind, await node_of(cluster), await node_of(cluster, "s1"))
@@ -259,7 +259,7 @@ def test_a_killed_engine_forgets_no_taint(cluster: ServedCluster, point: Point) 
     asyncio.run(run())
 
 
-@pytest.mark.parametrize("point", [Point.AFTER_EFFECT, Point.AFTER_TOLD, Point.AFTER_OBSERVED])
+@pytest.mark.parametrize("point", [Point.AFTER_EFFECT, Point.AFTER_REPORT, Point.AFTER_OBSERVED])
 def test_trap_03_who_frees_the_node_while_nobody_runs_keeps_it(
     cluster: ServedCluster, point: Point
 ) -> None:
@@ -270,7 +270,7 @@ def test_trap_03_who_frees_the_node_while_nobody_runs_keeps_it(
 
     async def run() -> None:
         wanted = await prepared(cluster, IntentKind.QUARANTINE)
-        end, _, _ = await killed_and_begun_again(Stage(cluster, 0.2), wanted, point, free)
+        end, _, _ = await killed_and_restarted(Stage(cluster, 0.2), wanted, point, free)
         assert (end.result, end.refusal) == (PursuitResult.REFUSED, RefusalKind.OVERRIDDEN)
         assert not marks(await node_of(cluster))[0]
 
@@ -284,7 +284,7 @@ def test_trap_01_who_cordons_while_nobody_runs_has_the_node(cluster: ServedClust
     async def run() -> None:
         wanted = await prepared(cluster, IntentKind.QUARANTINE)
         stage = Stage(cluster, 0.2)
-        end, _, _ = await killed_and_begun_again(stage, wanted, Point.AFTER_START, cordon)
+        end, _, _ = await killed_and_restarted(stage, wanted, Point.AFTER_START, cordon)
         assert (end.result, end.refusal) == (PursuitResult.REFUSED, RefusalKind.FOREIGN)
         assert marks(await node_of(cluster)) == (False, False, False)
 
@@ -299,7 +299,7 @@ def test_trap_24_a_node_made_again_while_nobody_runs_is_a_new_one(cluster: Serve
     async def run() -> None:
         wanted = await prepared(cluster, IntentKind.RELEASE)
         stage = Stage(cluster, 0.2)
-        end, engine, _ = await killed_and_begun_again(stage, wanted, Point.AFTER_START, make_again)
+        end, engine, _ = await killed_and_restarted(stage, wanted, Point.AFTER_START, make_again)
         assert end.result is PursuitResult.ACHIEVED
         assert engine.ledger.open() == []
         assert marks(await node_of(cluster)) == (False, False, False)

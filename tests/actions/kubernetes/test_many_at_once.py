@@ -107,7 +107,7 @@ class ManyNodes:
             assert source is not None
             source.dialect, source.host_name, source.boot_id = "accelwatch", name, f"boot-{name}"
 
-        async def tell() -> None:
+        async def report() -> None:
             while True:
                 for target, name in zip(targets, self.names, strict=True):
                     fleet.read(target.key, [self._reading(name)], self.clock.wall(), 1.0)
@@ -116,15 +116,15 @@ class ManyNodes:
         evaluator = FleetEvaluator(fleet)
         acting: list[RemedyRunner] = []
 
-        def heard(incidents: Sequence[Incident]) -> None:
+        def notify(incidents: Sequence[Incident]) -> None:
             for one in acting:
                 one.on_changes(incidents)
 
         file = self._folder / "rules.yaml"
         text = RULES.replace("MODE", "auto").replace("PROFILES", "").replace("FOR", "0s")
         file.write_text(text, encoding="utf-8")
-        rules = RuleRunner(evaluator, RuleSettings(files=(str(file),)), self._folder, heard)
-        telling = asyncio.create_task(tell())
+        rules = RuleRunner(evaluator, RuleSettings(files=(str(file),)), self._folder, notify)
+        telling = asyncio.create_task(report())
         await asyncio.sleep(0)
         await rules.start()
         remedies = RemedyRunner(fleet, evaluator, rules, self._settings())

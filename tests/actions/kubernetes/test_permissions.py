@@ -97,7 +97,7 @@ def test_a_request_that_no_role_allows_is_named_with_what_it_makes_impossible(
 def test_it_is_queried_again_after_a_while_and_sooner_where_something_is_missing(
     stand_in: StandInCluster,
 ) -> None:
-    def asked() -> int:
+    def queries() -> int:
         return len(stand_in.server.log.writes(REVIEWS))
 
     async def run() -> None:
@@ -105,17 +105,17 @@ def test_it_is_queried_again_after_a_while_and_sooner_where_something_is_missing
         async with permissions_on(stand_in, clock) as permissions:
             for _ in range(2):
                 await permissions.refresh()
-            assert asked() == len(NEEDED)
+            assert queries() == len(NEEDED)
             clock.advance(60.0)
             await grant(stand_in, [*READS, rule("nodes", "patch"), rule("pods/eviction", "create")])
             await permissions.refresh()
-            assert (asked(), permissions.impossible) == (2 * len(NEEDED), {})
+            assert (queries(), permissions.impossible) == (2 * len(NEEDED), {})
             clock.advance(60.0)
             await permissions.refresh()
-            assert asked() == 2 * len(NEEDED)
+            assert queries() == 2 * len(NEEDED)
             clock.advance(600.0)
             await permissions.refresh()
-            assert asked() == 3 * len(NEEDED)
+            assert queries() == 3 * len(NEEDED)
 
     asyncio.run(run())
 

@@ -151,8 +151,8 @@ def test_what_is_accepted_is_requested_by_the_same_hook(tmp_path: Path) -> None:
     async def scenario() -> None:
         clock = ManualClock()
         made = script(clock, **site(tmp_path, text, {"node": OPEN}))
-        told = await performed(made, intent())
-        assert (told.status, told.reference, told.again_after_s) == (
+        report = await performed(made, intent())
+        assert (report.status, report.reference, report.again_after_s) == (
             ReportStatus.ACCEPTED,
             "t 9",
             30.0,
@@ -175,9 +175,9 @@ def test_a_dry_run_is_for_hooks_that_know_it(tmp_path: Path, declared: bool, cou
 
     async def scenario() -> None:
         made = script(**site(tmp_path, text, {"node": OPEN}, dry_run=declared))
-        told = await performed(made, intent(), dry_run=True)
-        assert told.status is ReportStatus.DONE
-        assert told.text.startswith("dry run: ") is not declared
+        report = await performed(made, intent(), dry_run=True)
+        assert report.status is ReportStatus.DONE
+        assert report.text.startswith("dry run: ") is not declared
         # Nothing was done, so nothing is waited for.
         assert isinstance(await proposed(made, intent()), Step)
 
@@ -191,9 +191,9 @@ def test_a_program_that_others_can_change_is_not_run(tmp_path: Path) -> None:
         options = site(tmp_path, f"touch {tmp_path}/ran", {"node": OPEN})
         made = script(**options)
         Path(options["hooks"]["quarantine"]["argv"][0]).chmod(0o777)
-        told = await performed(made, intent())
-        assert told.status is ReportStatus.REFUSED
-        assert "chmod go-w it" in told.text
+        report = await performed(made, intent())
+        assert report.status is ReportStatus.REFUSED
+        assert "chmod go-w it" in report.text
         assert not (tmp_path / "ran").exists()
 
     run(scenario())
@@ -209,8 +209,8 @@ def test_secrets_are_hidden_wherever_a_hook_prints_them(
     async def scenario() -> None:
         env = {"API_TOKEN": f"file:{tmp_path}/secret"}
         made = script(**site(tmp_path, text, {"node": OPEN}, env=env))
-        told = await performed(made, intent())
-        assert told.text == "exit 1: token is <hidden>"
+        report = await performed(made, intent())
+        assert report.text == "exit 1: token is <hidden>"
 
     run(scenario())
     assert "token is <hidden>" in caplog.text
@@ -229,15 +229,15 @@ print('{{"status": "accepted", "message": "' + "z" * 492 + word + '", "external_
 def spoken(tmp_path: Path, secret: str, text: str) -> Report:
     """What a hook with a secret tells of its step."""
     (tmp_path / "secret").write_text(secret)
-    told: list[Report] = []
+    report: list[Report] = []
 
     async def scenario() -> None:
         env = {"API_TOKEN": f"file:{tmp_path}/secret", "PATH": "/usr/bin:/bin"}
         made = script(**site(tmp_path, text, {"node": OPEN}, env=env))
-        told.append(await performed(made, intent()))
+        report.append(await performed(made, intent()))
 
     run(scenario())
-    return told[0]
+    return report[0]
 
 
 @pytest.mark.parametrize(
@@ -252,10 +252,10 @@ def test_a_secret_that_json_writes_otherwise_is_hidden(
 ) -> None:
     """Also where the text is cut in the middle of it; a reference with it is none."""
     caplog.set_level("INFO")
-    told = spoken(tmp_path, ODD, ACCEPTED.format(quoted=quoted))
-    assert told.status is ReportStatus.ACCEPTED
-    assert told.text == "z" * 492 + "<hidden>"
-    assert told.reference == ""
+    report = spoken(tmp_path, ODD, ACCEPTED.format(quoted=quoted))
+    assert report.status is ReportStatus.ACCEPTED
+    assert report.text == "z" * 492 + "<hidden>"
+    assert report.reference == ""
     assert "s3cr" not in caplog.text
 
 
@@ -303,8 +303,8 @@ import os, sys
 sys.{stream}.write("x" * 100 + os.environ["API_TOKEN"] + "y" * {kept})
 sys.exit({int(stream == "stderr")})
 """
-    told = spoken(tmp_path, ODD, text)
-    assert set(told.text.removeprefix("exit 1: ")) == {"y"}
+    report = spoken(tmp_path, ODD, text)
+    assert set(report.text.removeprefix("exit 1: ")) == {"y"}
     assert not any(ODD[-left:] + "y" in line for line in caplog.text.splitlines())
 
 
@@ -313,8 +313,8 @@ def test_the_last_output_counts_though_a_long_secret_may_have_been_cut(tmp_path:
 print("x" * 70_000)
 print('{"status": "failed", "message": "no such rack"}')
 """
-    told = spoken(tmp_path, "k" * 30_000, text)
-    assert (told.status, told.text) == (ReportStatus.REFUSED, "no such rack")
+    report = spoken(tmp_path, "k" * 30_000, text)
+    assert (report.status, report.text) == (ReportStatus.REFUSED, "no such rack")
 
 
 def test_who_looks_is_logged_when_it_fails_and_is_well_again(
@@ -325,13 +325,13 @@ def test_who_looks_is_logged_when_it_fails_and_is_well_again(
     async def scenario() -> None:
         made = script(**site(tmp_path, "exit 0", {"node": OPEN}))
         good = (tmp_path / "observe.json").read_bytes()
-        for told in (good, good, None, None, good, good):
-            if told is None:
+        for report in (good, good, None, None, good, good):
+            if report is None:
                 (tmp_path / "observe.json").unlink(missing_ok=True)
                 with pytest.raises(ActionUnavailableError):
                     await made.observe(intent())
             else:
-                (tmp_path / "observe.json").write_bytes(told)
+                (tmp_path / "observe.json").write_bytes(report)
                 await made.observe(intent())
 
     run(scenario())
@@ -413,16 +413,16 @@ def test_a_move_is_not_started_when_the_job_has_restarted_since(tmp_path: Path) 
         step = await proposed(made, intent(**MOVE))
         assert isinstance(step, Step)
         printing(tmp_path, **moving(tmp_path, restarts=1))
-        told = await made.perform(step, operation())
-        assert told.status is ReportStatus.REFUSED
-        assert told.text == "restarts was '0' and is '1': not called"
+        report = await made.perform(step, operation())
+        assert report.status is ReportStatus.REFUSED
+        assert report.text == "restarts was '0' and is '1': not called"
         (tmp_path / "observe.json").write_text("none")
         assert (await made.perform(step, operation())).status is ReportStatus.RETRY
         assert not (tmp_path / "ran").exists()
-        begun = StartedStep(step=step, started=None)
+        started_step = StartedStep(step=step, started=None)
         printing(tmp_path, **moving(tmp_path))
         observed = await made.observe(intent(**MOVE))
-        assert made.recover(begun, observed) is Recovery.REDO
+        assert made.recover(started_step, observed) is Recovery.REDO
 
     run(scenario())
 
@@ -461,8 +461,8 @@ def test_a_step_of_somebody_else_is_refused(tmp_path: Path) -> None:
         made = script(**site(tmp_path, "exit 0", {"node": OPEN}))
         for step in (Step(kind="drain"), Step(kind="quarantine", arguments={"intent": "{}"})):
             assert (await made.perform(step, operation())).status is ReportStatus.REFUSED
-            begun = StartedStep(step=step, started=1.0)
-            assert made.recover(begun, await made.observe(intent())) is Recovery.UNKNOWN
+            started_step = StartedStep(step=step, started=1.0)
+            assert made.recover(started_step, await made.observe(intent())) is Recovery.UNKNOWN
 
     run(scenario())
 
@@ -517,8 +517,11 @@ def test_what_runs_is_ended_when_the_action_is_closed(tmp_path: Path) -> None:
         while not (tmp_path / "began").exists():
             await asyncio.sleep(0.01)
         await made.close()
-        told = await first
-        assert (told.status, told.text) == (ReportStatus.UNKNOWN, "stopped before its end, killed")
+        report = await first
+        assert (report.status, report.text) == (
+            ReportStatus.UNKNOWN,
+            "stopped before its end, killed",
+        )
 
     run(scenario())
 
@@ -563,9 +566,9 @@ def test_a_job_is_followed_by_who_sees_and_moves_jobs(tmp_path: Path) -> None:
         )
         assert made.propose(wanted, observed) == Refusal(RefusalKind.DIED, "exit code 3")
         printing(tmp_path, job={**job, "step": 950})
-        told = (await made.observe(wanted)).job
-        assert told is not None
-        assert told.step == 950
+        report = (await made.observe(wanted)).job
+        assert report is not None
+        assert report.step == 950
         await made.close()
 
     run(scenario())

@@ -40,14 +40,14 @@ def program(
     ],
 )
 def test_one_that_ends_well(output: str, status: ReportStatus, text: str) -> None:
-    told = program(0, output).report
-    assert told.status is status
-    assert text in told.text
+    report = program(0, output).report
+    assert report.status is status
+    assert text in report.text
 
 
 def test_what_was_accepted_has_its_number_and_its_pause() -> None:
-    told = program(0, '{"status": "accepted", "external_id": "t-9", "poll_after": 30}').report
-    assert (told.reference, told.again_after_s) == ("t-9", 30.0)
+    report = program(0, '{"status": "accepted", "external_id": "t-9", "poll_after": 30}').report
+    assert (report.reference, report.again_after_s) == ("t-9", 30.0)
     assert program(0, '{"status": "accepted", "poll_after": 1e9}').report.again_after_s == 3600.0
 
 
@@ -72,8 +72,8 @@ def test_exit_codes(status: int, idempotent: bool, meaning: ReportStatus) -> Non
 
 
 def test_an_exit_code_counts_more_than_the_word() -> None:
-    told = program(1, '{"status": "ok", "message": "half done"}').report
-    assert (told.status, told.text) == (REFUSED, "exit 1: half done")
+    report = program(1, '{"status": "ok", "message": "half done"}').report
+    assert (report.status, report.text) == (REFUSED, "exit 1: half done")
 
 
 def test_the_last_line_of_errors_says_why() -> None:
@@ -83,9 +83,9 @@ def test_the_last_line_of_errors_says_why() -> None:
 @pytest.mark.parametrize("how", ["timed_out", "stopped"])
 @pytest.mark.parametrize(("idempotent", "meaning"), [(False, UNKNOWN), (True, RETRY)])
 def test_one_that_was_ended(how: str, idempotent: bool, meaning: ReportStatus) -> None:
-    told = program(None, '{"status": "ok"}', "busy", idempotent, **{how: True}).report
-    assert told.status is meaning
-    assert told.text.endswith("killed: busy")
+    report = program(None, '{"status": "ok"}', "busy", idempotent, **{how: True}).report
+    assert report.status is meaning
+    assert report.text.endswith("killed: busy")
 
 
 def test_one_that_cannot_be_ended() -> None:
@@ -130,8 +130,8 @@ def test_codes_of_requests(code: int, idempotent: bool, meaning: ReportStatus) -
 
 def test_pauses_and_locations_of_requests() -> None:
     assert request(429, after=7.0).report.again_after_s == 7.0
-    told = request(202, after=5.0).report
-    assert (told.reference, told.again_after_s) == ("https://h/jobs/1", 5.0)
+    report = request(202, after=5.0).report
+    assert (report.reference, report.again_after_s) == ("https://h/jobs/1", 5.0)
 
 
 def test_a_body_says_more_than_its_code() -> None:

@@ -170,11 +170,11 @@ def test_one_with_special_characters_is_not_passed_on(name: str) -> None:
 def test_a_hook_names_both_and_gets_the_one_to_start_from(tmp_path: Path) -> None:
     job = {"id": "42", "state": "ended", "failed": True, "nodes": ["n2"], "requeueable": True}
     node = {"name": "n3", "standing": "open", "answering": True}
-    told = tmp_path / "told"
+    passed = tmp_path / "told"
     names = {"checkpoint": "/c/9", "checkpoint_before": "/c/8"}
     made = script(
         observe={"argv": printing(tmp_path, node=node, job=job, **names)},
-        hooks={"move_job": {"argv": [program(tmp_path, f"echo $ACCELWATCH_BEGIN_FROM >{told}")]}},
+        hooks={"move_job": {"argv": [program(tmp_path, f"echo $ACCELWATCH_BEGIN_FROM >{passed}")]}},
     )
     wanted = intent(**MOVE, revive=True, checkpoint="/c/8")
 
@@ -187,4 +187,4 @@ def test_a_hook_names_both_and_gets_the_one_to_start_from(tmp_path: Path) -> Non
         assert (await made.perform(step, operation())).status is ReportStatus.DONE
 
     asyncio.run(scenario())
-    assert told.read_text() == "/c/8\n"
+    assert passed.read_text() == "/c/8\n"

@@ -36,8 +36,8 @@ OTHER = OwnerAnnotation(incident="i8", token=3)
 NEWER = OwnerAnnotation(incident="i7", token=4)
 
 
-def node(standing: HoldState = HoldState.OPEN, **more: Any) -> NodeObservation:
-    return NodeObservation(name="n3", hold_state=standing, **more)
+def node(hold_state: HoldState = HoldState.OPEN, **more: Any) -> NodeObservation:
+    return NodeObservation(name="n3", hold_state=hold_state, **more)
 
 
 def job(state: JobState = JobState.RUNNING, **more: Any) -> JobObservation:
@@ -181,7 +181,7 @@ def test_a_job_that_is_ending_is_waited_for() -> None:
     assert isinstance(proposed(MOVED, seen(job=job(JobState.COMPLETING), node=ALIVE)), Wait)
 
 
-def told(status: ReportStatus, after_s: float = 1.0) -> dict[str, str]:
+def reported(status: ReportStatus, after_s: float = 1.0) -> dict[str, str]:
     return {
         "told": status.value,
         "told_for_s": str(after_s),
@@ -191,9 +191,9 @@ def told(status: ReportStatus, after_s: float = 1.0) -> dict[str, str]:
 
 
 def test_a_word_is_no_proof() -> None:
-    own = told(ReportStatus.DONE)
+    own = reported(ReportStatus.DONE)
     assert isinstance(proposed(intent(), seen(own, node=node())), Wait)
-    refusal = proposed(intent(), seen(told(ReportStatus.DONE, 61.0), node=node()))
+    refusal = proposed(intent(), seen(reported(ReportStatus.DONE, 61.0), node=node()))
     assert isinstance(refusal, Refusal)
     assert (refusal.kind, refusal.text) == (UNSAFE, "not observed 61 s after the hook said ok: so")
 
@@ -201,13 +201,13 @@ def test_a_word_is_no_proof() -> None:
 def test_a_trusted_word_counts_where_nothing_is_seen() -> None:
     wanted = of(IntentKind.SERVICE)
     assert isinstance(proposed(wanted, seen(), TRUSTED), Step)
-    done = proposed(wanted, seen(told(ReportStatus.DONE)), TRUSTED)
+    done = proposed(wanted, seen(reported(ReportStatus.DONE)), TRUSTED)
     assert isinstance(done, Achieved)
     assert done.text == "reported by the hook, which is trusted: so"
 
 
 def test_what_is_seen_counts_more_than_a_trusted_word() -> None:
-    own = told(ReportStatus.DONE)
+    own = reported(ReportStatus.DONE)
     assert isinstance(proposed(intent(), seen(own, node=node()), TRUSTED), Wait)
 
 
@@ -222,51 +222,51 @@ def test_what_is_seen_counts_more_than_a_trusted_word() -> None:
     ],
 )
 def test_what_a_word_leaves_to_do(status: ReportStatus, hook: HookOptions, shape: type) -> None:
-    assert isinstance(proposed(intent(), seen(told(status), node=node()), hook), shape)
+    assert isinstance(proposed(intent(), seen(reported(status), node=node()), hook), shape)
 
 
 def test_what_was_accepted_is_polled_after_the_pause_it_named() -> None:
-    wait = proposed(intent(), seen(told(ReportStatus.ACCEPTED), node=node()))
+    wait = proposed(intent(), seen(reported(ReportStatus.ACCEPTED), node=node()))
     assert isinstance(wait, Wait)
     assert wait.seconds == 9.0
 
 
 STEP = Step(kind="quarantine")
-ACCEPTED, FAILED = told(ReportStatus.ACCEPTED), told(ReportStatus.REFUSED)
-BEGUN = 1_800_000_000.0
+ACCEPTED, FAILED = reported(ReportStatus.ACCEPTED), reported(ReportStatus.REFUSED)
+STARTED = 1_800_000_000.0
 
 
 @pytest.mark.parametrize(
-    ("started", "told_", "hook", "observed", "expected"),
+    ("started", "last_status", "hook", "observed", "expected"),
     [
-        (BEGUN, None, HOOK, seen(node=OURS), Recovery.DONE),
+        (STARTED, None, HOOK, seen(node=OURS), Recovery.DONE),
         (None, None, HOOK, seen(node=node()), Recovery.REDO),
-        (BEGUN, None, HOOK, seen(node=node()), Recovery.UNKNOWN),
-        (BEGUN, None, IDEMPOTENT, seen(node=node()), Recovery.REDO),
-        (BEGUN + 50.0, None, IDEMPOTENT, seen(node=node()), Recovery.UNKNOWN),
-        (BEGUN, ReportStatus.REFUSED, HOOK, seen(node=node()), Recovery.REDO),
-        (BEGUN, ReportStatus.RETRY, HOOK, seen(node=node()), Recovery.REDO),
-        (BEGUN, ReportStatus.DONE, HOOK, seen(node=node()), Recovery.UNKNOWN),
-        (BEGUN, ReportStatus.DONE, TRUSTED, seen(), Recovery.DONE),
-        (BEGUN, ReportStatus.ACCEPTED, HOOK, seen(), Recovery.UNKNOWN),
-        (BEGUN, ReportStatus.UNKNOWN, IDEMPOTENT, seen(), Recovery.REDO),
-        (BEGUN + 50.0, ReportStatus.UNKNOWN, IDEMPOTENT, seen(), Recovery.REDO),
-        (BEGUN, ReportStatus.ACCEPTED, IDEMPOTENT, seen(), Recovery.REDO),
-        (BEGUN, ReportStatus.ACCEPTED, IDEMPOTENT, seen(ACCEPTED), Recovery.UNKNOWN),
-        (BEGUN, ReportStatus.ACCEPTED, HOOK, seen(FAILED), Recovery.REDO),
-        (BEGUN, None, TRUSTED, seen(), Recovery.UNKNOWN),
+        (STARTED, None, HOOK, seen(node=node()), Recovery.UNKNOWN),
+        (STARTED, None, IDEMPOTENT, seen(node=node()), Recovery.REDO),
+        (STARTED + 50.0, None, IDEMPOTENT, seen(node=node()), Recovery.UNKNOWN),
+        (STARTED, ReportStatus.REFUSED, HOOK, seen(node=node()), Recovery.REDO),
+        (STARTED, ReportStatus.RETRY, HOOK, seen(node=node()), Recovery.REDO),
+        (STARTED, ReportStatus.DONE, HOOK, seen(node=node()), Recovery.UNKNOWN),
+        (STARTED, ReportStatus.DONE, TRUSTED, seen(), Recovery.DONE),
+        (STARTED, ReportStatus.ACCEPTED, HOOK, seen(), Recovery.UNKNOWN),
+        (STARTED, ReportStatus.UNKNOWN, IDEMPOTENT, seen(), Recovery.REDO),
+        (STARTED + 50.0, ReportStatus.UNKNOWN, IDEMPOTENT, seen(), Recovery.REDO),
+        (STARTED, ReportStatus.ACCEPTED, IDEMPOTENT, seen(), Recovery.REDO),
+        (STARTED, ReportStatus.ACCEPTED, IDEMPOTENT, seen(ACCEPTED), Recovery.UNKNOWN),
+        (STARTED, ReportStatus.ACCEPTED, HOOK, seen(FAILED), Recovery.REDO),
+        (STARTED, None, TRUSTED, seen(), Recovery.UNKNOWN),
     ],
 )
 def test_what_became_of_a_call_nobody_saw_the_end_of(
     started: float | None,
-    told_: ReportStatus | None,
+    last_status: ReportStatus | None,
     hook: HookOptions,
     observed: Observed,
     expected: Recovery,
 ) -> None:
-    last = None if told_ is None else Report(status=told_)
-    begun = StartedStep(step=STEP, started=started, report=last)
-    assert recovery(begun, intent(), observed, hook, longest_s=80.0) is expected
+    last = None if last_status is None else Report(status=last_status)
+    started_step = StartedStep(step=STEP, started=started, report=last)
+    assert recovery(started_step, intent(), observed, hook, longest_s=80.0) is expected
 
 
 @pytest.mark.parametrize(

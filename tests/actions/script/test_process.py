@@ -171,8 +171,8 @@ def test_generations_of_forks_end_too(tmp_path: Path) -> None:
     """Each of them forks and goes away, so that nobody who was seen is still there."""
     note = tmp_path / "pids"
     loop = f"import os\nwhile os.fork() == 0: os.setsid(); print(os.getpid(), file=open('{note}', 'a'))"
-    begun = f'(exec {sys.executable} -S -c "{loop}" &) ; until [ -s {note} ]; do :; done'
-    assert ran(tmp_path, begun).status == 0
+    started = f'(exec {sys.executable} -S -c "{loop}" &) ; until [ -s {note} ]; do :; done'
+    assert ran(tmp_path, started).status == 0
     known = pids(note)
     assert known
     assert not any(map(alive, known))

@@ -17,7 +17,7 @@ SECRET = "whsec_" + base64.b64encode(bytes(range(32))).decode()
 OPEN = {"name": "n3", "standing": "open"}
 
 
-async def told(
+async def performed(
     there: Receiver, tmp_path: Any, clock: Clock | None = None, **hook: Any
 ) -> tuple[Any, Report]:
     """The action after one step, and what it was told."""
@@ -35,16 +35,16 @@ async def told(
 def outcome(tmp_path: Any, *answers: Any, **hook: Any) -> tuple[Report, Receiver]:
     async def scenario() -> tuple[Report, Receiver]:
         async with receiver(*answers) as there:
-            made, said = await told(there, tmp_path, **hook)
+            made, report = await performed(there, tmp_path, **hook)
             await made.close()
-            return said, there
+            return report, there
 
     return asyncio.run(scenario())
 
 
 def test_the_receivers_library_verifies_it(tmp_path: Any) -> None:
-    said, there = outcome(tmp_path, secret="env:SECRET", token="env:TOKEN")
-    assert said.status is ReportStatus.DONE
+    report, there = outcome(tmp_path, secret="env:SECRET", token="env:TOKEN")
+    assert report.status is ReportStatus.DONE
     (request,) = there.requests
     body = Webhook(SECRET).verify(request.body, request.headers)
     with pytest.raises(WebhookVerificationError):
@@ -60,14 +60,14 @@ def test_the_receivers_library_verifies_it(tmp_path: Any) -> None:
 
 
 def test_redirects_are_not_followed(tmp_path: Any) -> None:
-    said, there = outcome(tmp_path, code(307, Location="/elsewhere"))
-    assert said.status is ReportStatus.REFUSED
+    report, there = outcome(tmp_path, code(307, Location="/elsewhere"))
+    assert report.status is ReportStatus.REFUSED
     assert len(there.requests) == 1
 
 
 def test_what_asks_for_a_pause_gets_it(tmp_path: Any) -> None:
-    said, _ = outcome(tmp_path, code(503, Retry_After="17"))
-    assert (said.status, said.again_after_s) == (ReportStatus.RETRY, 17.0)
+    report, _ = outcome(tmp_path, code(503, Retry_After="17"))
+    assert (report.status, report.again_after_s) == (ReportStatus.RETRY, 17.0)
 
 
 @pytest.mark.parametrize(
@@ -76,36 +76,36 @@ def test_what_asks_for_a_pause_gets_it(tmp_path: Any) -> None:
 def test_no_answer_in_time_is_unknown(
     tmp_path: Any, idempotent: bool, meaning: ReportStatus
 ) -> None:
-    said, _ = outcome(tmp_path, "hang", timeout="200ms", idempotent=idempotent)
-    assert said.status is meaning
-    said, _ = outcome(tmp_path, "drip", timeout="200ms", idempotent=idempotent)
-    assert said.status is meaning
+    report, _ = outcome(tmp_path, "hang", timeout="200ms", idempotent=idempotent)
+    assert report.status is meaning
+    report, _ = outcome(tmp_path, "drip", timeout="200ms", idempotent=idempotent)
+    assert report.status is meaning
 
 
 def test_what_never_arrived_may_be_tried_again(tmp_path: Any) -> None:
     async def scenario() -> Report:
         gone = Receiver()
         gone.base = "http://127.0.0.1:9"
-        made, said = await told(gone, tmp_path)
+        made, report = await performed(gone, tmp_path)
         await made.close()
-        return said
+        return report
 
     assert asyncio.run(scenario()).status is ReportStatus.RETRY
 
 
 def test_an_endless_answer_is_cut(tmp_path: Any) -> None:
-    said, _ = outcome(tmp_path, lambda: web.Response(body=b"x" * (8 << 20)))
-    assert said.status is ReportStatus.DONE
+    report, _ = outcome(tmp_path, lambda: web.Response(body=b"x" * (8 << 20)))
+    assert report.status is ReportStatus.DONE
 
 
 def test_a_secret_in_an_answer_is_hidden(tmp_path: Any) -> None:
-    said, _ = outcome(tmp_path, code(400, '{"message": "bad t0ps3cret"}'), token="env:TOKEN")
-    assert said.text == "answered 400: bad <hidden>"
+    report, _ = outcome(tmp_path, code(400, '{"message": "bad t0ps3cret"}'), token="env:TOKEN")
+    assert report.text == "answered 400: bad <hidden>"
 
 
 def test_a_location_that_has_a_secret_in_it_is_not_kept(tmp_path: Any) -> None:
-    said, _ = outcome(tmp_path, code(202, Location="/jobs/1?key=t0ps3cret"), token="env:TOKEN")
-    assert (said.status, said.reference) == (ReportStatus.ACCEPTED, "")
+    report, _ = outcome(tmp_path, code(202, Location="/jobs/1?key=t0ps3cret"), token="env:TOKEN")
+    assert (report.status, report.reference) == (ReportStatus.ACCEPTED, "")
 
 
 def test_what_was_accepted_is_polled_at_its_location(tmp_path: Any) -> None:
@@ -118,8 +118,8 @@ def test_what_was_accepted_is_polled_at_its_location(tmp_path: Any) -> None:
         )
         async with receiver(*answers) as there:
             clock = ManualClock()
-            made, said = await told(there, tmp_path, clock, secret="env:SECRET")
-            assert said.status is ReportStatus.ACCEPTED
+            made, report = await performed(there, tmp_path, clock, secret="env:SECRET")
+            assert report.status is ReportStatus.ACCEPTED
             assert isinstance(made.propose(intent(), await made.observe(intent())), Wait)
             assert len(there.requests) == 1
             for count in (2, 3, 4):
@@ -143,5 +143,5 @@ def test_what_was_accepted_is_polled_at_its_location(tmp_path: Any) -> None:
 
 
 def test_credentials_go_to_no_other_address(tmp_path: Any) -> None:
-    said, _ = outcome(tmp_path, code(202, Location="http://127.0.0.2:1/jobs/1"))
-    assert (said.status, said.reference) == (ReportStatus.ACCEPTED, "")
+    report, _ = outcome(tmp_path, code(202, Location="http://127.0.0.2:1/jobs/1"))
+    assert (report.status, report.reference) == (ReportStatus.ACCEPTED, "")

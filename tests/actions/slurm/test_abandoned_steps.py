@@ -81,10 +81,10 @@ def test_a_node_of_ours_whose_slurmd_stays_silent_stays_down_and_says_what_mends
     given_up: WorkingSlurm, one: Hand
 ) -> None:
     wanted = one.intent(IntentKind.RELEASE, SILENT)
-    asks = one.action.propose(wanted, asyncio.run(one.action.observe(wanted)))
-    assert isinstance(asks, Step)
-    assert (asks.kind, asks.arguments["keep"]) == ("undrain", "yes")
-    asyncio.run(one.action.perform(asks, committed(wanted)))
+    proposed = one.action.propose(wanted, asyncio.run(one.action.observe(wanted)))
+    assert isinstance(proposed, Step)
+    assert (proposed.kind, proposed.arguments["keep"]) == ("undrain", "yes")
+    asyncio.run(one.action.perform(proposed, committed(wanted)))
     waits = one.action.propose(wanted, asyncio.run(one.action.observe(wanted)))
     assert isinstance(waits, Wait)
     assert "systemctl restart slurmd" in waits.text
@@ -96,8 +96,8 @@ def test_a_node_of_ours_whose_slurmd_stays_silent_stays_down_and_says_what_mends
         arguments={"node": SILENT},
         precondition={"incident": "inc-1", "reason": shown(one, SILENT).reason},
     )
-    told = asyncio.run(one.action.perform(late, committed(wanted)))
-    assert (told.status, "does not answer" in told.text) == (ReportStatus.RETRY, True)
+    report = asyncio.run(one.action.perform(late, committed(wanted)))
+    assert (report.status, "does not answer" in report.text) == (ReportStatus.RETRY, True)
     assert " State=DOWN" in given_up.node(SILENT)
     os.kill(given_up.pid(f"slurmd.{SILENT}"), signal.SIGKILL)
     given_up.start_node(SILENT)

@@ -32,8 +32,8 @@ def test_a_requeued_job_goes_on_and_its_old_copy_writes_nothing(
     slurm.scontrol("requeue", job)
     until(lambda: " JobState=PENDING " in slurm.job(job), "it waits")
     # In the second of the requeue Slurm would revoke its credential.
-    began = int(time.time())
-    until(lambda: int(time.time()) > began, "another second")
+    started = int(time.time())
+    until(lambda: int(time.time()) > started, "another second")
     slurm.scontrol("update", f"jobid={job}", "StartTime=now")
     until(lambda: step(folder, 1) > 3, "it trains again")
     with pytest.raises(lock.TakenOver):

@@ -153,8 +153,8 @@ def test_a_failure_is_unknown_to_all_or_has_each_done_alone(
     answer: CommandResult, status: ReportStatus | None
 ) -> None:
     async def scenario() -> None:
-        told = await all_drained(Controller(answer).drains(), "n1", "n2", "n3")
-        assert [None if one is None else one.status for one in told] == [status] * 3
+        reports = await all_drained(Controller(answer).drains(), "n1", "n2", "n3")
+        assert [None if one is None else one.status for one in reports] == [status] * 3
 
     asyncio.run(scenario())
 
@@ -162,9 +162,9 @@ def test_a_failure_is_unknown_to_all_or_has_each_done_alone(
 def test_a_controller_that_is_away_is_reported_to_each() -> None:
     async def scenario() -> None:
         away = Controller(ActionUnavailableError("away"))
-        told = await all_drained(away.drains(), "n1", "n2")
-        assert [str(one) for one in told] == ["away", "away"]
-        assert all(isinstance(one, ActionUnavailableError) for one in told)
+        reports = await all_drained(away.drains(), "n1", "n2")
+        assert [str(one) for one in reports] == ["away", "away"]
+        assert all(isinstance(one, ActionUnavailableError) for one in reports)
 
     asyncio.run(scenario())
 
@@ -201,15 +201,15 @@ def test_where_the_one_that_does_it_is_cut_off_nobody_knows_and_nobody_waits() -
         for _ in range(3):
             await asyncio.sleep(0)
         leads.cancel()
-        told = await beside
-        assert told is not None
-        assert told.status is ReportStatus.UNKNOWN
+        reports = await beside
+        assert reports is not None
+        assert reports.status is ReportStatus.UNKNOWN
 
     asyncio.run(scenario())
 
 
 STOPPED = "everything is stopped by ada"
-NOT_BEGUN = Report(status=ReportStatus.NOT_STARTED, text=STOPPED)
+NOT_STARTED = Report(status=ReportStatus.NOT_STARTED, text=STOPPED)
 
 
 def test_who_waits_in_a_queue_when_everything_is_stopped_is_not_drained() -> None:
@@ -229,7 +229,7 @@ def test_who_waits_in_a_queue_when_everything_is_stopped_is_not_drained() -> Non
         await asyncio.sleep(0)
         stop[0] = STOPPED
         controller.hold.set()
-        assert await asyncio.gather(reads, *waits) == [NOT_BEGUN] * 4
+        assert await asyncio.gather(reads, *waits) == [NOT_STARTED] * 4
         assert (controller.lines, controller.looks) == ([], 1)
 
     asyncio.run(scenario())
@@ -243,7 +243,7 @@ def test_one_that_is_withdrawn_is_left_out_of_the_command() -> None:
             drains.together(step("n1"), committed(1, lambda: STOPPED)),
             drains.together(step("n2"), committed(2)),
         )
-        assert [*await asyncio.gather(*both)] == [NOT_BEGUN, Report(status=ReportStatus.DONE)]
+        assert [*await asyncio.gather(*both)] == [NOT_STARTED, Report(status=ReportStatus.DONE)]
         assert [line.split()[1] for lines in controller.lines for line in lines] == ["nodename=n2"]
 
     asyncio.run(scenario())
@@ -291,11 +291,11 @@ def test_a_batch_is_broken_off_in_the_middle(tmp_path: Path) -> None:
         each = (drains.together(step(f"n{at}"), committed(at, withdrawn)) for at in range(1, 6))
         return await asyncio.gather(*each)
 
-    told = asyncio.run(scenario())
+    reports = asyncio.run(scenario())
     commands.close()
-    statuses = [None if one is None else one.status for one in told]
+    statuses = [None if one is None else one.status for one in reports]
     assert statuses[0] is ReportStatus.UNKNOWN, "what may have happened is looked at"
-    assert told[-1] == NOT_BEGUN
+    assert reports[-1] == NOT_STARTED
     drained = [line.split()[1] for line in log.read_text().splitlines()]
     assert drained == ["nodename=n1", "nodename=n2"]
     assert statuses[: len(drained)] == [ReportStatus.UNKNOWN] * 2
@@ -348,14 +348,14 @@ def test_on_a_real_slurm_each_has_its_own_reason_and_mark_and_others_are_left_al
         )
         return await one.action.perform(step, operation)
 
-    told = asyncio.run(scenario())
-    assert [each.status for each in told] == [
+    reports = asyncio.run(scenario())
+    assert [each.status for each in reports] == [
         ReportStatus.DONE,
         ReportStatus.DONE,
         ReportStatus.RETRY,
         ReportStatus.DONE,
     ]
-    assert "fan broken" in told[2].text
+    assert "fan broken" in reports[2].text
     seen = {each.name: each for each in asyncio.run(one.action.observe_all())}
     for at in (1, 2, 4):
         assert seen[f"n{at}"].hold_state is HoldState.OURS

@@ -130,9 +130,9 @@ def meddled(
 
     async def and_then(step: Step, operation: Committed) -> Report:
         before()
-        told = await perform(step, operation)
+        report = await perform(step, operation)
         after()
-        return told
+        return report
 
     hand.action.perform = and_then  # type: ignore[method-assign]
     return hand

@@ -131,8 +131,8 @@ def test_a_reservation_ends_by_itself_and_one_that_a_suspended_job_needs_is_rene
     step = one.action.propose(restore, asyncio.run(one.action.observe(restore)))
     assert isinstance(step, Step)
     assert step.kind == "renew_reservation"
-    told = asyncio.run(one.action.perform(step, committed(restore)))
-    assert told.status is ReportStatus.DONE
+    report = asyncio.run(one.action.perform(step, committed(restore)))
+    assert report.status is ReportStatus.DONE
     assert 11.9 < hours_left() < 12.1
     observed = asyncio.run(one.action.observe(restore))
     assert one.action.recover(StartedStep(step=step, started=1.0), observed) is Recovery.DONE
@@ -256,8 +256,8 @@ def test_a_controller_that_hangs_freezes_and_does_late_what_was_requested(
             with pytest.raises(ActionUnavailableError, match="timeout"):
                 asyncio.run(_of(look))
         # Its first look is in vain, so nothing was done.
-        told = asyncio.run(one.action.perform(step, committed(intent)))
-        assert told.status is ReportStatus.RETRY
+        report = asyncio.run(one.action.perform(step, committed(intent)))
+        assert report.status is ReportStatus.RETRY
         # One that was sent is not known: the controller does it when it wakes.
         words = ("update", "nodename=n1", "state=drain", f"reason={step.arguments['reason']}")
         sent = asyncio.run(sends.action._commands.run("scontrol", *words))
@@ -445,9 +445,9 @@ def test_a_job_that_dies_again_is_seen_and_restarted_from_its_checkpoint(
 ) -> None:
     pattern = f"{tmp_path}/{{job}}/step-{{step}}"
     one = hand(checkpoints={"pattern": pattern, "earlier": True})
-    begin = "scontrol -o show job $SLURM_JOB_ID | grep -o 'accelwatch:begin:[0-9][^ ]*'"
+    checkpoint_line = "scontrol -o show job $SLURM_JOB_ID | grep -o 'accelwatch:begin:[0-9][^ ]*'"
     script = (
-        f"{begin} >>{tmp_path}/told\n"
+        f"{checkpoint_line} >>{tmp_path}/told\n"
         f"while [ ! -e {tmp_path}/die ]; do sleep 0.1; done; rm {tmp_path}/die; exit 3"
     )
     number = running(slurm, "-w", "n1", script=script)
@@ -557,17 +557,17 @@ def test_a_heterogeneous_job_is_cancelled_as_a_whole(
 def test_a_power_switch_is_queried_only_after_nodes_that_were_set_down_and_not_at_every_poll(
     slurm: WorkingSlurm, hand: Hands, tmp_path: Path
 ) -> None:
-    asked, switch = tmp_path / "asked", tmp_path / "switch"
-    switch.write_text(f"#!/bin/sh\necho $1 >> {asked}\n")
+    requested, switch = tmp_path / "asked", tmp_path / "switch"
+    switch.write_text(f"#!/bin/sh\necho $1 >> {requested}\n")
     switch.chmod(0o755)
     one = hand(power_off=["/bin/true"], power_state=[str(switch), "{node}"])
     fence = one.intent(IntentKind.FENCE, "n1", bad_nodes=("n2",))
     assert not asyncio.run(one.action.observe(fence)).proven_dead
-    assert not asked.exists()
+    assert not requested.exists()
     slurm.scontrol("update", "node=n1", "state=down", "reason=accelwatch:inc-1:r fenced x")
     for _ in range(3):
         assert asyncio.run(one.action.observe(fence)).own["off"] == "n1"
-    assert asked.read_text().split() == ["n1"]
+    assert requested.read_text().split() == ["n1"]
 
 
 def test_a_requeue_sets_the_submission_anew_under_the_key_of_before(

@@ -80,7 +80,7 @@ WAITING_STEPS = {
     "unsteer": {"job": "17", "ExcNodeList": ""},
     "start": {"job": "17"},
 }
-PLACES = {
+POINTS = {
     "reserve": {"name": "place", "nodes": "n2", "user": "ada", "minutes": "720"},
     "renew_reservation": {"name": "place", "minutes": "720"},
     "delete_reservation": {"name": "place"},
@@ -94,7 +94,7 @@ OF_OPTIONS = {"power_off", "run_test"}
 
 
 def test_no_step_is_forgotten_here() -> None:
-    tried = {*NODE_STEPS, *JOB_STEPS, *WAITING_STEPS, *PLACES}
+    tried = {*NODE_STEPS, *JOB_STEPS, *WAITING_STEPS, *POINTS}
     assert tried | OF_OPTIONS == STEPS.keys()
 
 
@@ -115,16 +115,16 @@ def performed(cluster: Cluster, wanted: Step, stopped: str) -> Report:
     )
 
     async def scenario() -> Report:
-        told = await action.perform(wanted, operation)
+        report = await action.perform(wanted, operation)
         await action.close()
-        return told
+        return report
 
     return asyncio.run(scenario())
 
 
 @pytest.mark.parametrize(
     ("kind", "arguments"),
-    [*NODE_STEPS.items(), *JOB_STEPS.items(), *WAITING_STEPS.items(), *PLACES.items()],
+    [*NODE_STEPS.items(), *JOB_STEPS.items(), *WAITING_STEPS.items(), *POINTS.items()],
 )
 def test_a_step_whose_permission_is_withdrawn_sends_nothing(
     cluster: Cluster, kind: str, arguments: dict[str, str]
@@ -133,16 +133,16 @@ def test_a_step_whose_permission_is_withdrawn_sends_nothing(
     state, more = ("PENDING", "") if kind in WAITING_STEPS else ("RUNNING", "BatchFlag=1")
     nodes = "" if kind in WAITING_STEPS else "n1"
     cluster.shows(node, JOB.format(state=state, nodes=nodes, more=more))
-    told = performed(cluster, step(kind, arguments), STOPPED)
-    assert told == Report(status=ReportStatus.NOT_STARTED, text=STOPPED)
+    report = performed(cluster, step(kind, arguments), STOPPED)
+    assert report == Report(status=ReportStatus.NOT_STARTED, text=STOPPED)
     assert cluster.sent == []
     performed(cluster, step(kind, arguments), "")
     assert cluster.sent != [], "without a STOP it is sent"
 
 
 def test_what_waits_for_a_thread_asks_when_it_has_one(tmp_path: Path) -> None:
-    begun, gate, log = tmp_path / "begun", tmp_path / "gate", tmp_path / "log"
-    hold = f"touch {begun}; while [ ! -e {gate} ]; do sleep 0.05; done"
+    started, gate, log = tmp_path / "begun", tmp_path / "gate", tmp_path / "log"
+    hold = f"touch {started}; while [ ! -e {gate} ]; do sleep 0.05; done"
     script(tmp_path / "bin" / "squeue", hold)
     script(tmp_path / "bin" / "scontrol", f'echo "$*" >> {log}')
     commands = Commands(SlurmOptions(commands=str(tmp_path / "bin")))
@@ -184,10 +184,10 @@ def test_a_step_of_several_commands_that_is_stopped_between_them_is_looked_at(
     )
 
     async def scenario() -> Report:
-        told = await action.perform(step("let_go", {"job": "17", "word": "held"}), operation)
+        report = await action.perform(step("let_go", {"job": "17", "word": "held"}), operation)
         await action.close()
-        return told
+        return report
 
-    told = asyncio.run(scenario())
-    assert (told.status, told.text) == (ReportStatus.UNKNOWN, STOPPED)
+    report = asyncio.run(scenario())
+    assert (report.status, report.text) == (ReportStatus.UNKNOWN, STOPPED)
     assert [line.partition(" ")[2] for line in cluster.sent] == ["release 17"]

@@ -47,8 +47,8 @@ def test_a_probe_shows_that_a_slurmd_is_silent_and_leaves_the_job_alone(
     step = one.action.propose(alive, asyncio.run(one.action.observe(alive)))
     assert isinstance(step, Step)
     assert (step.kind, step.arguments["job"]) == ("probe", number)
-    told = asyncio.run(one.action.perform(step, committed(alive)))
-    assert told.status is ReportStatus.DONE
+    report = asyncio.run(one.action.perform(step, committed(alive)))
+    assert report.status is ReportStatus.DONE
     waits = one.action.propose(alive, asyncio.run(one.action.observe(alive)))
     assert isinstance(waits, Wait)
     answered = time.time()

@@ -94,8 +94,10 @@ def test_what_is_left_of_ours_goes_from_a_node_that_slurm_itself_keeps_down() ->
     mark = '{"accelwatch":{"i":"inc-1","t":2,"since":1.0}}'
     marked = {"node": node("DOWN*", "Not responding", mark)}
     assert kind_of(propose(intent(IntentKind.RELEASE), marked)) == "unmark"
-    place = f"ReservationName=accelwatch-verify-n1 StartTime=1 EndTime={NOW + 60:.0f} Nodes=n1"
-    kept = {**marked, "reservations": place}
+    reservation = (
+        f"ReservationName=accelwatch-verify-n1 StartTime=1 EndTime={NOW + 60:.0f} Nodes=n1"
+    )
+    kept = {**marked, "reservations": reservation}
     assert kind_of(propose(intent(IntentKind.RELEASE), kept)) == "delete_reservation"
 
 
@@ -111,8 +113,10 @@ def test_what_is_left_of_ours_goes_from_a_node_that_slurm_itself_keeps_down() ->
 def test_a_node_of_ours_is_opened_for_its_test_also_where_slurm_gave_it_up_meanwhile(
     state: str, proposed: str
 ) -> None:
-    place = f"ReservationName=accelwatch-verify-n1 StartTime=1 EndTime={NOW + 60:.0f} Nodes=n1"
-    own = {"node": node(state, "accelwatch:inc-1:r x"), "reservations": place}
+    reservation = (
+        f"ReservationName=accelwatch-verify-n1 StartTime=1 EndTime={NOW + 60:.0f} Nodes=n1"
+    )
+    own = {"node": node(state, "accelwatch:inc-1:r x"), "reservations": reservation}
     step = propose(intent(IntentKind.TEST, test="quick"), own, tests={"quick": ["/bin/true"]})
     assert kind_of(step) == proposed
 
@@ -266,9 +270,9 @@ def test_a_launch_waits_for_the_second_after_the_requeue_and_is_not_sent_twice()
     assert isinstance(early, Wait)
     assert 0.4 < early.seconds < 0.5
     assert kind_of(propose(wanted, own, time=1795356001.06)) == "start"
-    told = {**own, "job": line.replace("1795356121", "1795356001")}
-    soon = propose(wanted, told, time=1795356002.0)
-    later = propose(wanted, told, time=1795356060.0)
+    answered = {**own, "job": line.replace("1795356121", "1795356001")}
+    soon = propose(wanted, answered, time=1795356002.0)
+    later = propose(wanted, answered, time=1795356060.0)
     assert isinstance(soon, Wait)
     assert isinstance(later, Wait)
     assert (soon.seconds, later.seconds) == (0.1, 2.0)
@@ -318,9 +322,9 @@ def test_a_requeue_whose_end_nobody_saw() -> None:
         kind="requeue", arguments={"job": "1"}, precondition={"restarts": "0", "nodes": "n1,n2"}
     )
 
-    def verdict(line: str, started: float | None, told: Report | None = None) -> Recovery:
+    def verdict(line: str, started: float | None, answered: Report | None = None) -> Recovery:
         observed = Observed(time=NOW, own={"job": line})
-        return action().recover(StartedStep(step=step, started=started, report=told), observed)
+        return action().recover(StartedStep(step=step, started=started, report=answered), observed)
 
     assert verdict(job("RUNNING", Restarts="1"), NOW - 1) is Recovery.DONE
     assert verdict(job("PENDING"), NOW - 1) is Recovery.DONE
@@ -415,9 +419,13 @@ def test_what_is_taken_back_is_only_what_this_move_changed() -> None:
 
 
 def test_a_second_bad_node_of_a_job_grows_the_reservation_that_is_kept() -> None:
-    place = "ReservationName=accelwatch-job-1 Nodes=n[2-3] Flags=MAINT State=ACTIVE"
+    reservation = "ReservationName=accelwatch-job-1 Nodes=n[2-3] Flags=MAINT State=ACTIVE"
     line = job("RUNNING", NodeList="n[1,3]") + " Reservation=accelwatch-job-1"
-    own = {"bad": node("MIXED+DRAIN", "accelwatch:inc-2:r x"), "job": line, "reservations": place}
+    own = {
+        "bad": node("MIXED+DRAIN", "accelwatch:inc-2:r x"),
+        "job": line,
+        "reservations": reservation,
+    }
     step = propose(intent(IntentKind.MOVE_JOB, job=KEY, spare="n4"), own)
     assert isinstance(step, Step)
     assert step.arguments["nodes"] == "n2,n3,n4"
@@ -432,15 +440,15 @@ def test_a_reservation_that_is_too_small_for_the_job_is_not_kept() -> None:
     assert kind_of(propose(alone, running)) == "requeue"
     with_spare = intent(IntentKind.MOVE_JOB, job=KEY, spare="n3")
     assert kind_of(propose(with_spare, running)) == "reserve"
-    place = "ReservationName=accelwatch-job-1 Nodes=n[1-2] Flags=MAINT State=ACTIVE"
+    reservation = "ReservationName=accelwatch-job-1 Nodes=n[1-2] Flags=MAINT State=ACTIVE"
     waiting = job("PENDING", Restarts="1", NumNodes="2", ExcNodeList="n1")
-    step = propose(alone, {**bad, "job": waiting, "reservations": place})
+    step = propose(alone, {**bad, "job": waiting, "reservations": reservation})
     assert kind_of(step) == "delete_reservation"
     inside = f"{waiting} Reservation=accelwatch-job-1"
-    step = propose(alone, {**bad, "job": inside, "reservations": place})
+    step = propose(alone, {**bad, "job": inside, "reservations": reservation})
     assert isinstance(step, Step)
     assert step.arguments == {"job": "1", "ReservationName": ""}
-    roomy = place.replace("n[1-2]", "n[1-3]")
+    roomy = reservation.replace("n[1-2]", "n[1-3]")
     assert kind_of(propose(alone, {**bad, "job": inside, "reservations": roomy})) == "Wait"
 
 
@@ -460,8 +468,8 @@ def test_a_restore_lets_a_job_go_that_a_fence_has_held_once_its_node_answers() -
 
 def test_a_test_that_was_given_up_leaves_a_node_that_is_drained_or_released() -> None:
     extra = '{"accelwatch":{"i":"inc-1","t":2,"since":1.0}}'
-    place = "ReservationName=accelwatch-verify-n1 Nodes=n1 Flags=MAINT State=ACTIVE"
-    opened = {"node": node("IDLE", extra=extra), "reservations": place}
+    reservation = "ReservationName=accelwatch-verify-n1 Nodes=n1 Flags=MAINT State=ACTIVE"
+    opened = {"node": node("IDLE", extra=extra), "reservations": reservation}
     assert kind_of(propose(intent(IntentKind.QUARANTINE), opened)) == "drain"
     assert kind_of(propose(intent(IntentKind.RELEASE), opened)) == "delete_reservation"
     assert kind_of(propose(intent(IntentKind.RELEASE), {**opened, "reservations": ""})) == "unmark"
@@ -503,10 +511,10 @@ def test_a_job_that_has_died_may_be_restarted_where_it_was() -> None:
 def test_a_reservation_with_too_few_good_nodes_is_given_up_for_a_job_that_died(
     bad: str, comes: str
 ) -> None:
-    place = "ReservationName=accelwatch-job-1 Nodes=n[2-3] Flags=MAINT State=ACTIVE"
+    reservation = "ReservationName=accelwatch-job-1 Nodes=n[2-3] Flags=MAINT State=ACTIVE"
     wanted = intent(IntentKind.MOVE_JOB, job=KEY, revive=True, bad_nodes=(bad,))
     waits = job("PENDING", Restarts="2", SubmitTime="1795355700", ExcNodeList=bad, NumNodes="2")
-    own = {"job": waits + " Reservation=accelwatch-job-1", "reservations": place}
+    own = {"job": waits + " Reservation=accelwatch-job-1", "reservations": reservation}
     step = propose(wanted, own)
     assert kind_of(step) == comes
     if isinstance(step, Step):
@@ -514,23 +522,23 @@ def test_a_reservation_with_too_few_good_nodes_is_given_up_for_a_job_that_died(
         assert kind_of(propose(wanted, {**own, "job": waits})) == "delete_reservation"
 
 
-@pytest.mark.parametrize(("restarts", "began"), [("1", Recovery.UNKNOWN), ("2", Recovery.DONE)])
+@pytest.mark.parametrize(("restarts", "recovery"), [("1", Recovery.UNKNOWN), ("2", Recovery.DONE)])
 def test_whether_a_dead_job_was_requeued_is_seen_by_its_restarts(
-    restarts: str, began: Recovery
+    restarts: str, recovery: Recovery
 ) -> None:
     step = propose(intent(IntentKind.MOVE_JOB, job=KEY, revive=True), {"job": died()})
     assert isinstance(step, Step)
     now = job("FAILED", Restarts=restarts, SubmitTime="1795355700")
     context = Observed(time=NOW, own={"job": now})
-    assert action().recover(StartedStep(step=step, started=NOW - 1), context) is began
+    assert action().recover(StartedStep(step=step, started=NOW - 1), context) is recovery
 
 
 def test_a_component_is_moved_only_when_all_of_its_job_is_shown() -> None:
     wanted = intent(IntentKind.MOVE_JOB, job=JobKey("lab", "1", 1795355571.0, "+1"))
 
     def part(at: int, state: str, **fields: str) -> str:
-        told = {"HetJobId": "1", "HetJobOffset": str(at), "NumNodes": "1", **fields}
-        return job(state, **told)
+        answered = {"HetJobId": "1", "HetJobOffset": str(at), "NumNodes": "1", **fields}
+        return job(state, **answered)
 
     second = part(1, "RUNNING", NodeList="n1")
     assert kind_of(propose(wanted, {"job": second})) == "Wait"
@@ -566,7 +574,7 @@ def test_a_probe_is_sent_once_to_a_job_that_runs(
 
 
 @pytest.mark.parametrize(
-    ("started", "told", "recovery"),
+    ("started", "answered", "recovery"),
     [
         (None, None, Recovery.REDO),
         (NOW, None, Recovery.DONE),
@@ -578,13 +586,13 @@ def test_a_probe_is_sent_once_to_a_job_that_runs(
     ],
 )
 def test_a_probe_that_may_have_been_sent_is_not_sent_again(
-    started: float | None, told: ReportStatus | None, recovery: Recovery
+    started: float | None, answered: ReportStatus | None, recovery: Recovery
 ) -> None:
     step = Step(kind="probe", arguments={"node": "n1", "job": "1", "asked": "1.0"})
-    answer = None if told is None else Report(status=told)
+    answer = None if answered is None else Report(status=answered)
     observed = Observed(time=NOW, own={"node": node("ALLOCATED")})
-    begun = StartedStep(step=step, started=started, report=answer)
-    assert action(probe_silent=True).recover(begun, observed) is recovery
+    started_step = StartedStep(step=step, started=started, report=answer)
+    assert action(probe_silent=True).recover(started_step, observed) is recovery
 
 
 @pytest.mark.parametrize(
@@ -619,8 +627,8 @@ def test_a_job_that_waits_is_kept_off_what_is_bad_now_and_off_nothing_else() -> 
         *("added n1", "added n3", "added n4"),
     }
     line = {**own, "job": job("PENDING", ExcNodeList="n[1,3-7]", **waits)}
-    told = first.original
-    now = intent(IntentKind.MOVE_JOB, job=KEY, bad_nodes=("n4", "n8"), original=told)
+    answered = first.original
+    now = intent(IntentKind.MOVE_JOB, job=KEY, bad_nodes=("n4", "n8"), original=answered)
     assert listed(propose(now, line)) == "n1,n4,n5,n6,n7,n8"
     same = {**own, "job": job("PENDING", ExcNodeList="n[1,4-8]", **waits)}
     assert listed(propose(now, same)) is None
@@ -629,29 +637,29 @@ def test_a_job_that_waits_is_kept_off_what_is_bad_now_and_off_nothing_else() -> 
 def test_a_node_that_the_user_avoids_as_well_stays_on_the_list_when_it_is_well() -> None:
     waits = job("PENDING", Restarts="1", SubmitTime="1795355700", ExcNodeList="n[1,3,5]")
     own = {"bad": node("IDLE+DRAIN", "accelwatch:inc-1:r x"), "job": waits}
-    told = {"exclude": "n5", "added n1": "", "added n3": "", "added n5": ""}
-    wanted = intent(IntentKind.MOVE_JOB, job=KEY, original=told)
+    answered = {"exclude": "n5", "added n1": "", "added n3": "", "added n5": ""}
+    wanted = intent(IntentKind.MOVE_JOB, job=KEY, original=answered)
     assert listed(propose(wanted, own)) == "n1,n5"
 
 
 def test_whatever_a_move_has_added_is_taken_back() -> None:
-    told = {"exclude": "n5", "added n1": "", "added n3": ""}
-    wanted = intent(IntentKind.RESTORE_JOB, job=KEY, original=told)
+    answered = {"exclude": "n5", "added n1": "", "added n3": ""}
+    wanted = intent(IntentKind.RESTORE_JOB, job=KEY, original=answered)
     line = job("PENDING", Restarts="2", SubmitTime="1795355700", ExcNodeList="n[1,3,5-6]")
     assert listed(propose(wanted, {"bad": node("IDLE"), "job": line})) == "n5,n6"
 
 
 @pytest.mark.parametrize(
-    ("place", "nodes", "step"),
+    ("reservation", "nodes", "step"),
     [("n[2-3]", 3, "n2,n3,n4"), ("n[2-4]", 3, ""), ("", 1, "n4"), ("", 3, "")],
 )
 def test_the_reservation_of_a_pending_job_takes_in_a_spare_that_is_drawn_late(
-    place: str, nodes: int, step: str
+    reservation: str, nodes: int, step: str
 ) -> None:
     line = job("PENDING", Restarts="1", SubmitTime="1795355700", NumNodes=str(nodes))
     own = {"bad": node("IDLE+DRAIN", "accelwatch:inc-1:r x"), "job": line}
-    if place:
-        own["reservations"] = f"ReservationName=accelwatch-job-1 Nodes={place} Flags=MAINT"
+    if reservation:
+        own["reservations"] = f"ReservationName=accelwatch-job-1 Nodes={reservation} Flags=MAINT"
     proposed = propose(intent(IntentKind.MOVE_JOB, job=KEY, spare="n4"), own)
     assert isinstance(proposed, Step)
     assert (proposed.kind == "reserve") is bool(step)

@@ -49,7 +49,7 @@ def test_what_a_person_has_drained_stays_and_slurms_command_is_printed(
     with pytest.raises(NotReleasedError, match="mine now") as refused:
         released(hand(), "n1")
     assert "Reason=mine now" in slurm.node("n1")
-    told = str(refused.value).split("`")[1]
-    assert told == "scontrol update nodename=n1 state=undrain"
-    slurm.scontrol(*shlex.split(told)[1:])
+    command = str(refused.value).split("`")[1]
+    assert command == "scontrol update nodename=n1 state=undrain"
+    slurm.scontrol(*shlex.split(command)[1:])
     assert "DRAIN" not in slurm.node("n1")

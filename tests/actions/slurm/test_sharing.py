@@ -18,12 +18,12 @@ from support.processes.idle_loop import IdleLoop
 
 def test_who_asks_during_a_read_shares_the_next() -> None:
     async def play() -> None:
-        begun: list[asyncio.Event] = []
+        reads: list[asyncio.Event] = []
 
         async def read() -> int:
-            begun.append(asyncio.Event())
-            number = len(begun)
-            await begun[-1].wait()
+            reads.append(asyncio.Event())
+            number = len(reads)
+            await reads[-1].wait()
             return number
 
         shared = SharedRead(read, Rush())
@@ -31,17 +31,17 @@ def test_who_asks_during_a_read_shares_the_next() -> None:
         await asyncio.sleep(0)
         others = [asyncio.create_task(shared.get()) for _ in range(5)]
         await asyncio.sleep(0)
-        begun[0].set()
+        reads[0].set()
         assert await first == 1
-        while len(begun) < 2:
+        while len(reads) < 2:
             await asyncio.sleep(0)
         late = asyncio.create_task(shared.get())
         await asyncio.sleep(0)
-        begun[1].set()
+        reads[1].set()
         assert await asyncio.gather(*others) == [2] * 5
-        while len(begun) < 3:
+        while len(reads) < 3:
             await asyncio.sleep(0)
-        begun[2].set()
+        reads[2].set()
         assert await late == 3
 
     asyncio.run(play())
@@ -117,7 +117,7 @@ class _Reader:
     """Shows many reservations; it is counted how many of their jobs are asked for together."""
 
     def __init__(self) -> None:
-        self.asking = self.most = 0
+        self.running = self.most = 0
 
     async def reservations(self) -> dict[str, SlurmReservation]:
         names = [f"accelwatch-job-{number}" for number in range(8)]
@@ -127,10 +127,10 @@ class _Reader:
         return Cluster(name="lab", version="22.05", message_timeout_s=1.0, kill_wait_s=1.0)
 
     async def job_line(self, _: str) -> str:
-        self.asking += 1
-        self.most = max(self.most, self.asking)
+        self.running += 1
+        self.most = max(self.most, self.running)
         await asyncio.sleep(0)
-        self.asking -= 1
+        self.running -= 1
         return ""
 
 

@@ -106,10 +106,10 @@ def folder(tmp_path: Path, text: str = "", name: str = "cycle_info.17.0.3") -> P
     return tmp_path
 
 
-def read(place: Path, job_id: str = "17") -> subprocess.CompletedProcess[str]:
+def read(path: Path, job_id: str = "17") -> subprocess.CompletedProcess[str]:
     program = str(Path(cycle_files.__file__))
     return subprocess.run(
-        [sys.executable, "-IS", program, str(place), job_id],
+        [sys.executable, "-IS", program, str(path), job_id],
         capture_output=True,
         text=True,
         timeout=30,
@@ -138,19 +138,19 @@ def test_only_a_cycle_of_the_job_beside_the_link_is_opened(tmp_path: Path, targe
 
 
 def test_neither_links_nor_pipes_nor_large_files_are_read(tmp_path: Path) -> None:
-    place = folder(tmp_path)
-    file = place / "cycle_info.17.0.3"
+    path = folder(tmp_path)
+    file = path / "cycle_info.17.0.3"
     file.unlink()
-    assert read(place).returncode == 1
+    assert read(path).returncode == 1
     file.symlink_to("/etc/passwd")
-    assert (read(place).returncode, read(place).stdout) == (1, "")
+    assert (read(path).returncode, read(path).stdout) == (1, "")
     file.unlink()
     os.mkfifo(file)
-    assert "no regular file" in read(place).stderr
+    assert "no regular file" in read(path).stderr
     file.unlink()
     file.write_bytes(b"x" * (65 << 10))
-    assert "more than 65536 bytes" in read(place).stderr
-    assert read(place, "../17").returncode == 1
+    assert "more than 65536 bytes" in read(path).stderr
+    assert read(path, "../17").returncode == 1
 
 
 def test_a_task_of_an_array_shares_its_file_with_others() -> None:
@@ -171,21 +171,21 @@ def test_on_a_real_slurm_the_next_cycle_without_the_node_ends_the_wait(
 ) -> None:
     job_id = slurm.submit("--nodes=2", "--nodelist=n1,n2", "--wrap=sleep 300")
     until(lambda: "JobState=RUNNING" in slurm.job(job_id), "the job runs")
-    place = tmp_path / job_id
-    place.mkdir()
+    path = tmp_path / job_id
+    path.mkdir()
     one = hand(cycle_info=str(tmp_path / "{job}"))
     one.pursue(IntentKind.QUARANTINE, "n1")
     current = written(job_id=job_id, active_nodes="n[1-2]")
     link = f"cycle_info.{job_id}.current"
-    (place / f"cycle_info.{job_id}.0.3").write_text(current)
-    (place / link).symlink_to(f"cycle_info.{job_id}.0.3")
+    (path / f"cycle_info.{job_id}.0.3").write_text(current)
+    (path / link).symlink_to(f"cycle_info.{job_id}.0.3")
 
     def restart() -> None:
-        (place / f"cycle_info.{job_id}.0.4").write_text(
+        (path / f"cycle_info.{job_id}.0.4").write_text(
             written(job_id=job_id, cycle_number=4, active_nodes="n2")
         )
-        (place / "new").symlink_to(f"cycle_info.{job_id}.0.4")
-        (place / "new").replace(place / link)
+        (path / "new").symlink_to(f"cycle_info.{job_id}.0.4")
+        (path / "new").replace(path / link)
 
     key = one.key(job_id)
     swap_intent = one.intent(IntentKind.SWAP_IN_JOB, "n1", job=key)

@@ -65,8 +65,8 @@ def test_nodes_of_22_05() -> None:
         (False, True, False),
         (False, False, False),
     ]
-    standings = [hold_state_of(one, {}, "extra") for one in found.values()]
-    assert standings == [HoldState.OPEN, HoldState.OURS, HoldState.OURS, HoldState.OPEN]
+    hold_states = [hold_state_of(one, {}, "extra") for one in found.values()]
+    assert hold_states == [HoldState.OPEN, HoldState.OURS, HoldState.OURS, HoldState.OPEN]
 
 
 def test_nodes_of_newer_versions() -> None:
@@ -132,7 +132,7 @@ def test_a_key_counts_beside_an_old_reason_of_another_incident() -> None:
 
 
 @pytest.mark.parametrize(
-    ("node", "field", "standing"),
+    ("node", "field", "hold_state"),
     [
         (shown("DOWN+NOT_RESPONDING", SILENT), "extra", HoldState.DOWN),
         (shown("DOWN", f"{OURS} : Node unexpectedly rebooted"), "extra", HoldState.DOWN),
@@ -144,9 +144,9 @@ def test_a_key_counts_beside_an_old_reason_of_another_incident() -> None:
     ],
 )
 def test_what_slurm_sets_down_under_an_old_reason_of_ours_is_not_ours(
-    node: SlurmNode, field: str, standing: HoldState
+    node: SlurmNode, field: str, hold_state: HoldState
 ) -> None:
-    assert hold_state_of(node, {}, field) is standing
+    assert hold_state_of(node, {}, field) is hold_state
 
 
 @pytest.mark.parametrize(

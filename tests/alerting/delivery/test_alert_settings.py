@@ -65,7 +65,7 @@ SINK = 'alerts:\n  sinks:\n    - name: a\n      type: webhook\n      options: {u
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (
             "alerts:\n  sinks:\n    - name: a\n      type: slak\n",
@@ -100,9 +100,9 @@ SINK = 'alerts:\n  sinks:\n    - name: a\n      type: webhook\n      options: {u
         ("alerts:\n  dead_man: {url_file: none.url}\n", "hub.yaml:2: alerts.dead_man.url_file: "),
     ],
 )
-def test_a_mistake_names_its_line_and_key(tmp_path: Path, text: str, said: str) -> None:
+def test_a_mistake_names_its_line_and_key(tmp_path: Path, text: str, message: str) -> None:
     found = complaints(tmp_path, text)
-    assert any(said in line for line in found), found
+    assert any(message in line for line in found), found
     assert "hush" not in "".join(found)
 
 
@@ -113,14 +113,14 @@ def test_all_mistakes_are_named_in_one_run(tmp_path: Path) -> None:
 
 def options_refused(tmp_path: Path, kind: str, options: str) -> list[str]:
     text = f"alerts: {{sinks: [{{name: a, type: {kind}, options: {options}}}]}}\n"
-    begin = "hub.yaml:1: alerts.sinks[0].options: "
+    prefix = "hub.yaml:1: alerts.sinks[0].options: "
     found = complaints(tmp_path, text)
-    assert all(line.startswith(begin) for line in found)
-    return [line.removeprefix(begin) for line in found]
+    assert all(line.startswith(prefix) for line in found)
+    return [line.removeprefix(prefix) for line in found]
 
 
 @pytest.mark.parametrize(
-    ("kind", "options", "said"),
+    ("kind", "options", "message"),
     [
         (
             "webhook",
@@ -172,9 +172,9 @@ def options_refused(tmp_path: Path, kind: str, options: str) -> list[str]:
     ],
 )
 def test_all_mistakes_of_options_are_named(
-    tmp_path: Path, kind: str, options: str, said: list[str]
+    tmp_path: Path, kind: str, options: str, message: list[str]
 ) -> None:
-    assert options_refused(tmp_path, kind, options) == said
+    assert options_refused(tmp_path, kind, options) == message
 
 
 def test_a_value_from_a_file_is_refused_under_the_key_that_was_written(tmp_path: Path) -> None:

@@ -159,10 +159,10 @@ def test_a_receiver_that_asks_for_a_pause_is_left_alone_for_so_long() -> None:
             async with running(alerts) as dispatcher:
                 dispatcher.changed(incident(1))
                 await there.wait_for(1)
-                begun = loop.time()
+                started_at = loop.time()
                 dispatcher.changed(incident(2))
                 await there.wait_for(2)
-                assert loop.time() - begun >= 2.5
+                assert loop.time() - started_at >= 2.5
 
     asyncio.run(scenario())
 
@@ -174,10 +174,10 @@ def test_what_is_never_delivered_is_reported_on_another_sink() -> None:
             async with running(settings(("bad", bad), ("good", good), routes=routes)) as dispatcher:
                 dispatcher.changed(incident())
                 (request,) = await good.wait_for(1)
-                said: Any = request.json()["data"]
-                assert said["where"] == "sink bad"
-                assert "accelwatch alerts test bad" in said["what_to_do"]
-                assert said["evidence"][0] == "1 never delivered, the last: answered 413"
+                sent: Any = request.json()["data"]
+                assert sent["where"] == "sink bad"
+                assert "accelwatch alerts test bad" in sent["what_to_do"]
+                assert sent["evidence"][0] == "1 never delivered, the last: answered 413"
                 assert dispatcher.problems == (
                     "alerts.bad: 1 never delivered, the last: answered 413",
                 )
@@ -332,10 +332,10 @@ def test_a_dead_man_is_pinged_only_while_all_is_well(tmp_path: Path, well: bool)
             secret.write_text(f"{there.base}/ping/secret\n")
             alerts = Alerts(dead_man=DeadMan(url_file=str(secret), interval_s=0.01))
             problem = ("alerts.dead_man: not pinged, because there are problems",)
-            state, asked = {"well": well}, Counter[bool]()
+            state, seen_well = {"well": well}, Counter[bool]()
 
             def is_well() -> bool:
-                asked[state["well"]] += 1
+                seen_well[state["well"]] += 1
                 return state["well"]
 
             async with running(alerts, well=is_well) as dispatcher:
@@ -346,7 +346,7 @@ def test_a_dead_man_is_pinged_only_while_all_is_well(tmp_path: Path, well: bool)
                 # One ping after another: with the first no, the last of them has been answered.
                 await until(lambda: dispatcher.problems == problem)
                 pinged = len(there.requests)
-                await until(lambda: asked[False] >= 3)
+                await until(lambda: seen_well[False] >= 3)
                 assert len(there.requests) == pinged
                 assert pinged or not well
                 state["well"] = True
@@ -357,10 +357,10 @@ def test_a_dead_man_is_pinged_only_while_all_is_well(tmp_path: Path, well: bool)
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"), [(code(500), "answered 500"), (code(302, Location="/"), "answered 302")]
+    ("answer", "sent"), [(code(500), "answered 500"), (code(302, Location="/"), "answered 302")]
 )
 def test_a_ping_that_fails_is_reported(
-    tmp_path: Path, answer: Callable[[], web.StreamResponse], said: str
+    tmp_path: Path, answer: Callable[[], web.StreamResponse], sent: str
 ) -> None:
     async def scenario() -> None:
         async with receiver(answer) as there:
@@ -369,7 +369,7 @@ def test_a_ping_that_fails_is_reported(
             alerts = Alerts(dead_man=DeadMan(url_file=str(secret)))
             async with running(alerts, well=lambda: True) as dispatcher:
                 await until(lambda: dispatcher.problems)
-                assert dispatcher.problems == (f"alerts.dead_man: {said}",)
+                assert dispatcher.problems == (f"alerts.dead_man: {sent}",)
 
     asyncio.run(scenario())
 
@@ -389,10 +389,10 @@ def test_one_who_cannot_say_that_all_is_well_says_that_it_is_not(tmp_path: Path)
     asyncio.run(scenario())
 
 
-ASKED = ApprovalRequest(node="n1", plan="p1", steps=("take n1 out of the pool",), at=1.0)
+REQUEST = ApprovalRequest(node="n1", plan="p1", steps=("take n1 out of the pool",), at=1.0)
 
 
-class OneAsks(NoApprovalRequests):
+class OneRequest(NoApprovalRequests):
     """Asks about every incident while it wants to."""
 
     page = "/incidents/"
@@ -401,16 +401,16 @@ class OneAsks(NoApprovalRequests):
         self.wants = True
 
     def requests_for(self, _incident: Incident, /) -> tuple[ApprovalRequest, ...]:
-        return (ASKED,)
+        return (REQUEST,)
 
     def soon(self, _incident: Incident, /) -> float:
         return 0.0
 
     def linked(
-        self, sink: str, incident: str, asks: tuple[ApprovalRequest, ...], /
+        self, sink: str, incident: str, requested: tuple[ApprovalRequest, ...], /
     ) -> tuple[ApprovalRequest, ...]:
         link = f"https://hub/{incident}?link=secret-{sink}"
-        made = (msgspec.structs.replace(one, link=link) for one in asks)
+        made = (msgspec.structs.replace(one, link=link) for one in requested)
         return tuple(made) if self.wants else ()
 
     def inactive_reason(self) -> str:
@@ -428,17 +428,17 @@ def test_a_link_is_in_what_is_sent_and_nowhere_else() -> None:
             await save(changes)
 
         outbox.save = saved  # type: ignore[method-assign]
-        asking = OneAsks()
+        requests = OneRequest()
         async with receiver() as one, receiver() as two:
             alerts = settings(("a", one), ("b", two), external_url="https://hub")
-            async with running(alerts, outbox, approval_requests=asking) as dispatcher:
+            async with running(alerts, outbox, approval_requests=requests) as dispatcher:
                 dispatcher.changed(incident())
                 await one.wait_for(1)
                 await two.wait_for(1)
-        said = [there.requests[0].json()["data"] for there in (one, two)]
-        links = [data["asks"][0]["link"] for data in said]
+        sent = [there.requests[0].json()["data"] for there in (one, two)]
+        links = [data["asks"][0]["link"] for data in sent]
         assert links == ["https://hub/i1?link=secret-a", "https://hub/i1?link=secret-b"]
-        assert said[0]["link"] == "https://hub/incidents/i1"
+        assert sent[0]["link"] == "https://hub/incidents/i1"
         assert any(kept)
         assert all(b"secret" not in (row or b"") for row in kept)
 
@@ -447,11 +447,11 @@ def test_a_link_is_in_what_is_sent_and_nowhere_else() -> None:
 
 def test_what_was_decided_meanwhile_is_not_requested() -> None:
     async def scenario() -> None:
-        asking = OneAsks()
-        asking.wants = False
+        requests = OneRequest()
+        requests.wants = False
         async with (
             receiver() as there,
-            running(settings(("a", there)), approval_requests=asking) as dispatcher,
+            running(settings(("a", there)), approval_requests=requests) as dispatcher,
         ):
             dispatcher.changed(incident())
             await there.wait_for(1)

@@ -12,12 +12,12 @@ from accelwatch.config.alerts import QuietHours
 BERLIN = ZoneInfo("Europe/Berlin")
 
 
-def moment(text: str) -> float:
+def timestamp(text: str) -> float:
     return datetime.fromisoformat(text).replace(tzinfo=BERLIN).timestamp()
 
 
 @pytest.mark.parametrize(
-    ("begins", "ends", "now", "then"),
+    ("start", "ends", "now", "then"),
     [
         ("22:00", "07:00", "2026-11-22 21:59", "2026-11-22 21:59"),
         ("22:00", "07:00", "2026-11-22 22:00", "2026-11-23 07:00"),
@@ -32,17 +32,15 @@ def moment(text: str) -> float:
         ("22:00", "07:00", "2026-10-24 23:00", "2026-10-25 07:00"),
     ],
 )
-def test_what_is_not_urgent_waits_for_their_end(
-    begins: str, ends: str, now: str, then: str
-) -> None:
-    quiet = QuietHours(start=begins, end=ends, zone="Europe/Berlin")
-    assert after_quiet_hours(quiet, Severity.WARNING, moment(now)) == moment(then)
-    assert after_quiet_hours(quiet, Severity.CRITICAL, moment(now)) == moment(now)
+def test_what_is_not_urgent_waits_for_their_end(start: str, ends: str, now: str, then: str) -> None:
+    quiet = QuietHours(start=start, end=ends, zone="Europe/Berlin")
+    assert after_quiet_hours(quiet, Severity.WARNING, timestamp(now)) == timestamp(then)
+    assert after_quiet_hours(quiet, Severity.CRITICAL, timestamp(now)) == timestamp(now)
 
 
 def test_from_which_severity_on_nothing_waits() -> None:
     quiet = QuietHours(start="00:00", end="23:59", zone="Europe/Berlin", below="warning")
-    now = moment("2026-11-22 12:00")
+    now = timestamp("2026-11-22 12:00")
     assert after_quiet_hours(quiet, Severity.INFO, now) > now
     assert after_quiet_hours(quiet, Severity.WARNING, now) == now
 

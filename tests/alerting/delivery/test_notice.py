@@ -88,9 +88,9 @@ def test_it_reads_like_this() -> None:
 
 def test_what_is_not_known_leaves_no_hole() -> None:
     bare = changed(facts=Facts(), evidence=(), what_to_do="", runbook="", source="")
-    said = notice_of(bare, NoticeKind.OPENED, sequence=1)
-    assert headline(said) == "CRITICAL GPU has fallen off the bus: n12 nvidia:GPU-1"
-    assert body(said) == (
+    sent = notice_of(bare, NoticeKind.OPENED, sequence=1)
+    assert headline(sent) == "CRITICAL GPU has fallen off the bus: n12 nvidia:GPU-1"
+    assert body(sent) == (
         "since 2026-11-22 03:14:07 UTC, for 10 s\nrule nvidia.gpu.lost\nincident i42"
     )
 
@@ -103,15 +103,15 @@ def test_one_that_is_over_says_how_long_it_was() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"),
+    ("kind", "prefix"),
     [
         (NoticeKind.UPDATED, "CRITICAL update: GPU"),
         (NoticeKind.REMINDER, "CRITICAL still open: GPU"),
         (NoticeKind.TEST, "CRITICAL test: GPU"),
     ],
 )
-def test_the_headline_says_why_it_is_sent(kind: NoticeKind, said: str) -> None:
-    assert headline(notice(kind=kind)).startswith(said)
+def test_the_headline_says_why_it_is_sent(kind: NoticeKind, prefix: str) -> None:
+    assert headline(notice(kind=kind)).startswith(prefix)
 
 
 def test_many_nodes_are_counted_and_some_are_named() -> None:
@@ -138,13 +138,13 @@ def test_what_may_be_forged_is_labelled() -> None:
 
 def test_names_that_move_a_cursor_are_harmless() -> None:
     facts = Facts(device_name="\x1b[2Jnvidia0", labels={"rack": "r\u202e7"}, jobs=("\x07",))
-    said = notice(changed(facts=facts, evidence=(Evidence(signal="a", text="x\ny\x1b]0;z"),)))
-    assert (headline(said) + body(said)).replace("\n", "").isprintable()
-    assert "\n- x?y" in body(said)
+    sent = notice(changed(facts=facts, evidence=(Evidence(signal="a", text="x\ny\x1b]0;z"),)))
+    assert (headline(sent) + body(sent)).replace("\n", "").isprintable()
+    assert "\n- x?y" in body(sent)
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"),
+    ("seconds", "text"),
     [
         (-1, "0 s"),
         (119.4, "119 s"),
@@ -157,8 +157,8 @@ def test_names_that_move_a_cursor_are_harmless() -> None:
         (187_200, "2 d 4 h"),
     ],
 )
-def test_durations_for_people(seconds: float, said: str) -> None:
-    assert lasting(seconds) == said
+def test_durations_for_people(seconds: float, text: str) -> None:
+    assert lasting(seconds) == text
 
 
 @pytest.mark.parametrize("most", range(12))
@@ -173,7 +173,7 @@ def test_a_text_that_fits_stays() -> None:
     assert fitted("가나다라", 11) == "가나…"
 
 
-ASKED = ApprovalRequest(
+REQUEST = ApprovalRequest(
     node="n12",
     plan="554dd877c172041b",
     steps=("take n12 out of the pool", "reboot n12"),
@@ -183,7 +183,7 @@ ASKED = ApprovalRequest(
 
 
 def test_what_waits_for_a_yes_stands_first_with_the_way_to_say_it() -> None:
-    notice = notice_of(LOST, NoticeKind.APPROVAL, sequence=2, requests=(ASKED,))
+    notice = notice_of(LOST, NoticeKind.APPROVAL, sequence=2, requests=(REQUEST,))
     assert headline(notice).startswith("CRITICAL needs your yes or no: GPU has fallen off the bus")
     lines = body(notice).split("\n")
     assert lines[1] == (
@@ -192,17 +192,17 @@ def test_what_waits_for_a_yes_stands_first_with_the_way_to_say_it() -> None:
     assert lines[2] == (
         "decide: accelwatch remedy approve n12 --plan 554dd877c172041b --reason WHY (or deny)"
     )
-    dated = msgspec.structs.replace(ASKED, as_of=START - 4.0)
+    dated = msgspec.structs.replace(REQUEST, as_of=START - 4.0)
     notice = notice_of(LOST, NoticeKind.APPROVAL, sequence=2, requests=(dated,))
     assert body(notice).split("\n")[2].startswith("as of 2026-11-22 03:14:03 UTC; ")
-    linked = msgspec.structs.replace(ASKED, link="https://hub/incidents/i42?link=x")
+    linked = msgspec.structs.replace(REQUEST, link="https://hub/incidents/i42?link=x")
     notice = notice_of(LOST, NoticeKind.APPROVAL, sequence=2, requests=(linked,))
     assert "decide: https://hub/incidents/i42?link=x" in body(notice).split("\n")
 
 
-def said_with(plan: Planned) -> Notice:
-    said = notice_of(LOST, NoticeKind.OPENED, sequence=1)
-    return msgspec.structs.replace(said, plans=(plan,))
+def notice_with(plan: Planned) -> Notice:
+    sent = notice_of(LOST, NoticeKind.OPENED, sequence=1)
+    return msgspec.structs.replace(sent, plans=(plan,))
 
 
 @pytest.mark.parametrize(
@@ -221,15 +221,15 @@ def test_what_will_be_done_says_when_and_how_it_is_stopped(
     fields: dict[str, Any], when: str
 ) -> None:
     plan = Planned(node="n12", steps=("take n12 out", "reboot n12"), **fields)
-    said = body(said_with(plan)).split("\n")
-    assert f"will be done {when}: take n12 out; reboot n12" in said
-    assert "to stop it: accelwatch remedy hold n12 --reason WHY" in said
+    sent = body(notice_with(plan)).split("\n")
+    assert f"will be done {when}: take n12 out; reboot n12" in sent
+    assert "to stop it: accelwatch remedy hold n12 --reason WHY" in sent
 
 
 def test_what_acting_now_saves_is_reported_where_it_is_known() -> None:
     plan = Planned(node="n12", steps=("take n12 out",), saved_gpu_hours=12.3456)
-    said = body(said_with(plan))
-    assert "take n12 out; saves about 12.3 GPU-hours" in said
+    sent = body(notice_with(plan))
+    assert "take n12 out; saves about 12.3 GPU-hours" in sent
 
 
 @pytest.mark.parametrize(("returns", "text"), [(1, "came back once"), (3, "came back 3 times")])
@@ -245,8 +245,8 @@ def test_the_latest_of_what_was_done_is_reported_with_its_source() -> None:
     ]
     opened = TimelineEntry(START, TimelineKind.OPENED, "it begins")
     done = msgspec.structs.replace(LOST, timeline=(opened, *noted))
-    said = notice_of(done, NoticeKind.UPDATED, sequence=2)
-    assert said.done == tuple(f"03:14:{7 + at:02} UTC note {at}?[2J" for at in (2, 3, 4))
-    assert "done: 03:14:11 UTC note 4?[2J" in body(said).split("\n")
+    sent = notice_of(done, NoticeKind.UPDATED, sequence=2)
+    assert sent.done == tuple(f"03:14:{7 + at:02} UTC note {at}?[2J" for at in (2, 3, 4))
+    assert "done: 03:14:11 UTC note 4?[2J" in body(sent).split("\n")
     ended = notice_of(done, NoticeKind.CLOSED, sequence=3)
     assert len(ended.done) == 5, "what is over tells the whole way"

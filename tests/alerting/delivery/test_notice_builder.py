@@ -10,7 +10,7 @@ from accelwatch.alerting.incidents.model.incident import Facts, Incident
 from accelwatch.alerting.sink import ApprovalRequest, Notice, NoticeKind, Planned
 from accelwatch.config.alerts import Alerts
 from support.incidents.incident_samples import START, incident, over
-from support.incidents.notices import ASKED
+from support.incidents.notices import REQUEST
 
 OPENED, REMINDER, UPDATED = NoticeKind.OPENED, NoticeKind.REMINDER, NoticeKind.UPDATED
 REBOOT = Planned(node="n1", steps=("reboot n1",))
@@ -28,7 +28,7 @@ class OnePlan(NoApprovalRequests):
         return (REBOOT,)
 
     def requests_for(self, _incident: Incident, /) -> tuple[ApprovalRequest, ...]:
-        return (ASKED,)
+        return (REQUEST,)
 
     def inactive_reason(self) -> str:
         return self._inactive_reason

@@ -17,7 +17,7 @@ def to(there: Receiver) -> Alerts:
     return Alerts(sinks=(sink,))
 
 
-def said(there: Receiver) -> list[tuple[str, tuple[str, ...]]]:
+def sent(there: Receiver) -> list[tuple[str, tuple[str, ...]]]:
     data: list[dict[str, Any]] = [request.json()["data"] for request in there.requests]
     return [(one["kind"], tuple(one["evidence"])) for one in data]
 
@@ -31,9 +31,9 @@ def test_the_same_error_is_sent_once_and_so_is_its_end(tmp_path: Path) -> None:
                 await refused.notify(ConfigError(text))
             for _ in range(2):
                 await RefusedStart(to(there), tmp_path, SystemClock(), "the hub").is_over()
-            kinds = [kind for kind, _ in said(there)]
+            kinds = [kind for kind, _ in sent(there)]
             assert kinds == ["opened", "opened", "closed"]
-            assert "r.yaml:3: broken" in said(there)[0][1][0]
+            assert "r.yaml:3: broken" in sent(there)[0][1][0]
             assert there.requests[0].json()["data"]["what_to_do"] == (
                 "fix what the line above names (accelwatch config check and accelwatch rules check"
                 " say more), then start it again"
@@ -96,7 +96,7 @@ def test_a_hub_that_is_started_with_a_broken_rule_file_says_so_to_people(tmp_pat
                 run = await asyncio.to_thread(accelwatch, "hub", "-c", str(tmp_path / "hub.yaml"))
                 assert run.returncode != 0
                 assert "rules.yaml" in run.stderr
-            ((kind, evidence),) = said(there)
+            ((kind, evidence),) = sent(there)
             assert kind == "opened"
             assert "rules.yaml" in evidence[0]
 

@@ -55,12 +55,12 @@ class Node:
         self.feed.put(machines.snapshot(*views, time=self.clock.wall()))
         await runner.tick()
 
-    async def told(self, count: int) -> list[str]:
+    async def notified(self, count: int) -> list[str]:
         """Titles of what was said, with what kind of notice it was, as soon as there are so many."""
         requests = await self.there.wait_for(count)
         await asyncio.sleep(0.05)
-        said = [request.json() for request in requests]
-        return [f"{one['type']} {one['data']['title']}" for one in said]
+        bodies = [request.json() for request in requests]
+        return [f"{one['type']} {one['data']['title']}" for one in bodies]
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_a_hub_that_alerts_notifies_people_and_the_agent_does_not(
             runner = node.runner()
             await runner.start()
             await node.tick(runner, lost)
-            assert await node.told(1) == ["incident.opened lost"]
+            assert await node.notified(1) == ["incident.opened lost"]
             with node.presence.stream(HUB):
                 await node.tick(runner, lost)
                 assert runner.notified_by.value == "hub"
@@ -85,12 +85,12 @@ def test_a_hub_that_alerts_notifies_people_and_the_agent_does_not(
                 assert len(runner.open) == 2
                 # What was told from here is ended from here.
                 await node.tick(runner, machines.view(1), machines.lost_view(2))
-                assert await node.told(2) == ["incident.opened lost", "incident.closed lost"]
+                assert await node.notified(2) == ["incident.opened lost", "incident.closed lost"]
             await node.tick(runner, machines.lost_view(2), after_s=SILENT_S - 10)
             assert (runner.notified_by.value, len(there.requests)) == ("hub", 2)
             assert not runner.problems
             await node.tick(runner, machines.lost_view(2), after_s=20.0)
-            assert (await node.told(3))[2] == "incident.opened lost"
+            assert (await node.notified(3))[2] == "incident.opened lost"
             assert runner.notified_by.value == "local"
             assert "silent for 10 min" in runner.problems[0]
             await runner.stop()
@@ -109,7 +109,7 @@ def test_only_rules_marked_local_are_taken_over(tmp_path: Path) -> None:
                 await node.tick(runner, machines.view(0), machines.lost_view(1))
             await node.tick(runner, machines.view(0), machines.lost_view(1), after_s=SILENT_S + 1.0)
             assert {one.rule for one in runner.open} == {"gpu.idle", "gpu.lost"}
-            assert await node.told(1) == ["incident.opened lost"]
+            assert await node.notified(1) == ["incident.opened lost"]
             # The hub is back, and nobody hears of the next from here.
             with node.presence.stream(HUB):
                 await node.tick(runner, machines.lost_view(1), machines.lost_view(2))
@@ -139,7 +139,7 @@ def test_a_hub_is_remembered_over_a_restart(tmp_path: Path, lost: DeviceView) ->
             await asyncio.sleep(0.05)
             assert there.requests == []
             await node.tick(again, lost, after_s=SILENT_S)
-            assert await node.told(1) == ["incident.opened lost"]
+            assert await node.notified(1) == ["incident.opened lost"]
             await again.stop()
 
     asyncio.run(scenario())
@@ -153,7 +153,7 @@ def test_beside_a_hub_if_configured_so(tmp_path: Path, lost: DeviceView) -> None
             await runner.start()
             with node.presence.stream(HUB):
                 await node.tick(runner, lost)
-                assert await node.told(1) == ["incident.opened lost"]
+                assert await node.notified(1) == ["incident.opened lost"]
             await runner.stop()
 
     asyncio.run(scenario())
@@ -172,13 +172,13 @@ def test_who_does_not_alert_is_no_such_hub() -> None:
 def test_a_hub_is_written_down_when_it_comes_goes_and_now_and_then() -> None:
     clock = ManualClock()
     presence = HubPresence(clock)
-    teller = NotifierOwner(presence, SILENT_S)
+    owner = NotifierOwner(presence, SILENT_S)
 
     def writes(ticks: int) -> int:
         count = 0
         for _ in range(ticks):
             clock.advance(1.0)
-            count += bool(teller.to_write(clock.wall()))
+            count += bool(owner.to_write(clock.wall()))
         return count
 
     assert writes(5) == 0

@@ -35,23 +35,25 @@ class Site:
     def __init__(self, jobs: dict[str, str] | None = None) -> None:
         """`jobs` by node."""
         self.now = START
-        self.told: dict[str, Incident] = {}
+        self.notified: dict[str, Incident] = {}
         ran = jobs or {}
         self.incident_store = IncidentStore(
             RULES,
             lambda entity: Facts(jobs=(ran[entity.node],) if entity.node in ran else ()),
-            self._heard,
+            self._notified_of,
             lambda: self.now,
         )
 
-    def _heard(self, incidents: object) -> None:
-        self.told.update((one.id, one) for one in incidents)  # type: ignore[attr-defined]
+    def _notified_of(self, incidents: object) -> None:
+        self.notified.update((one.id, one) for one in incidents)  # type: ignore[attr-defined]
 
-    async def begin(self, folder: Path | None = None) -> "Site":
+    async def start(self, folder: Path | None = None) -> "Site":
         await self.incident_store.start(folder, RuleSet(rules=RULES, digest="d"), self.now)
         return self
 
-    async def say(self, transition: Transition, rule_id: str, at_s: float, entity: Entity) -> None:
+    async def apply(
+        self, transition: Transition, rule_id: str, at_s: float, entity: Entity
+    ) -> None:
         self.now = START + at_s
         verdict = change(transition, at_s, rule_id=rule_id, entity=entity)
         await self.incident_store.step([verdict], self.now)
@@ -69,11 +71,13 @@ class Site:
         ]
 
 
-def play(*said: tuple[Transition, str, float, Entity], jobs: dict[str, str] | None = None) -> Site:
+def play(
+    *changes: tuple[Transition, str, float, Entity], jobs: dict[str, str] | None = None
+) -> Site:
     async def scenario() -> Site:
-        site = await Site(jobs).begin()
-        for one in said:
-            await site.say(*one)
+        site = await Site(jobs).start()
+        for one in changes:
+            await site.apply(*one)
         await site.incident_store.stop()
         return site
 
@@ -87,7 +91,7 @@ def test_what_follows_on_a_node_follows_the_first() -> None:
     site = play((FIRED, "warn", 0, ONE), (FIRED, "other", 60, TWO), (FIRED, "hint", 90, ONE))
     assert site.follows == {"warn": "", "other": "i1", "hint": "i1"}
     assert site.quiet() == ["other", "hint"]
-    assert site.told["i2"].timeline[-1].text == "of one cause with i1: Title of warn"
+    assert site.notified["i2"].timeline[-1].text == "of one cause with i1: Title of warn"
 
 
 @pytest.mark.parametrize(
@@ -126,7 +130,7 @@ def test_a_job_that_stops_long_after_one_of_its_devices_fell_ill_is_news(
 ) -> None:
     job = Entity(scope=Scope.JOB, job="4711")
     site = play((FIRED, "lost", 0, ONE), (FIRED, "lost", at_s, job), jobs={"n1": "4711"})
-    assert site.told["i2"].follows == follows
+    assert site.notified["i2"].follows == follows
 
 
 @pytest.mark.parametrize(("after_s", "follows"), [(AGAIN_S - 1, True), (AGAIN_S + 70, False)])
@@ -139,7 +143,7 @@ def test_what_comes_soon_after_it_was_over_is_the_same_again(after_s: float, fol
     )
     # Who is alone leads, and a cause that is over has nothing added to it.
     assert site.follows["other"] == ""
-    assert site.follows["warn"] == site.told["i2"].id
+    assert site.follows["warn"] == site.notified["i2"].id
 
 
 def test_the_most_severe_leads_and_what_is_critical_is_reported_in_any_case() -> None:
@@ -163,26 +167,26 @@ def test_when_the_leader_is_over_another_one_leads_and_is_reported() -> None:
     )
     assert site.follows == {"other": "", "hint": "i2"}
     assert site.quiet() == ["hint"]
-    assert site.told["i2"].timeline[-1].text == "it leads its cause now"
+    assert site.notified["i2"].timeline[-1].text == "it leads its cause now"
 
 
 def test_a_leader_that_is_muted_reports_for_nobody() -> None:
     async def scenario() -> None:
-        site = await Site().begin()
-        await site.say(FIRED, "warn", 0, ONE)
-        await site.say(FIRED, "other", 60, ONE)
+        site = await Site().start()
+        await site.apply(FIRED, "warn", 0, ONE)
+        await site.apply(FIRED, "other", 60, ONE)
         assert site.quiet() == ["other"]
-        site.told.clear()
+        site.notified.clear()
         silence = Silence(
             id="s9", matchers=matchers("rule=warn"), starts=0, ends=START + 9e5, by="", reason=""
         )
         await site.incident_store.mutes.mute(silence)
         assert site.quiet() == []
-        assert set(site.told) == {"i1", "i2"}
-        site.told.clear()
+        assert set(site.notified) == {"i1", "i2"}
+        site.notified.clear()
         await site.incident_store.mutes.unmute("s9", "ana")
         assert site.quiet() == ["other"]
-        assert set(site.told) == {"i1", "i2"}
+        assert set(site.notified) == {"i1", "i2"}
         await site.incident_store.stop()
 
     asyncio.run(scenario())
@@ -190,15 +194,15 @@ def test_a_leader_that_is_muted_reports_for_nobody() -> None:
 
 def test_a_restart_keeps_who_follows_whom(tmp_path: Path) -> None:
     async def scenario() -> None:
-        first = await Site().begin(tmp_path)
-        await first.say(FIRED, "warn", 0, ONE)
-        await first.say(FIRED, "other", 60, ONE)
+        first = await Site().start(tmp_path)
+        await first.apply(FIRED, "warn", 0, ONE)
+        await first.apply(FIRED, "other", 60, ONE)
         await first.incident_store.stop()
-        again = await Site().begin(tmp_path)
+        again = await Site().start(tmp_path)
         assert again.follows == {"warn": "", "other": "i1"}
-        await again.say(FIRED, "hint", 90, ONE)
+        await again.apply(FIRED, "hint", 90, ONE)
         assert again.follows["hint"] == "i1"
-        await again.say(CLEARED, "warn", 100, ONE)
+        await again.apply(CLEARED, "warn", 100, ONE)
         assert again.follows == {"other": "", "hint": "i2"}
         await again.incident_store.stop()
 
@@ -215,37 +219,37 @@ def test_ten_thousand_causes_are_not_held_against_each_other() -> None:
 
 def test_a_cause_is_reported_again_each_time_its_level_rises() -> None:
     async def scenario() -> list[str]:
-        site = await Site().begin()
+        site = await Site().start()
         causes = Causes(RULES, lambda _: (), lambda _nodes, _now: None)
-        told: list[str] = []
+        sent: list[str] = []
         for at, rule_id in enumerate(("hint", "warn", "other", "lost", "hint")):
-            await site.say(FIRED, rule_id, at * 5.0, device("n1"))
-            said = causes.step(site.told.values(), START + at * 5.0)
-            told += [f"{one.incident.rule} {level_of(one.incident)}" for one in said]
+            await site.apply(FIRED, rule_id, at * 5.0, device("n1"))
+            changes = causes.step(site.notified.values(), START + at * 5.0)
+            sent += [f"{one.incident.rule} {level_of(one.incident)}" for one in changes]
         await site.incident_store.stop()
-        return told
+        return sent
 
     assert asyncio.run(scenario()) == ["hint info", "warn watch", "lost alert"]
 
 
 def test_of_a_storm_that_comes_the_first_is_reported_and_then_the_storm() -> None:
     async def scenario() -> list[tuple[str, bool]]:
-        site = await Site().begin()
+        site = await Site().start()
         causes = Causes(RULES, lambda _: (), lambda _nodes, _now: None)
-        told: list[tuple[str, bool]] = []
+        sent: list[tuple[str, bool]] = []
         for at in range(12):
-            await site.say(FIRED, "lost", at * 5.0, device(f"n{at}"))
-            said = causes.step(site.told.values(), START + at * 5.0)
-            told += [(one.incident.id, one.incident.storm) for one in said]
-        told += [(one.incident.id, one.incident.storm) for one in causes.step((), START + 900)]
+            await site.apply(FIRED, "lost", at * 5.0, device(f"n{at}"))
+            changes = causes.step(site.notified.values(), START + at * 5.0)
+            sent += [(one.incident.id, one.incident.storm) for one in changes]
+        sent += [(one.incident.id, one.incident.storm) for one in causes.step((), START + 900)]
         await site.incident_store.stop()
-        return told
+        return sent
 
     assert asyncio.run(scenario()) == [("i1", False), ("i11", True)]
 
 
 @pytest.mark.parametrize(
-    ("rule_id", "at_s", "where", "told"),
+    ("rule_id", "at_s", "where", "sent"),
     [
         ("lost", 60, ELSEWHERE, ["i1"]),  # it waits for others
         ("lost", 61, ELSEWHERE, ["i1", "i2"]),
@@ -254,13 +258,13 @@ def test_of_a_storm_that_comes_the_first_is_reported_and_then_the_storm() -> Non
         ("hint", 10, ELSEWHERE, ["i1", "i2"]),
     ],
 )
-def test_who_waits_for_a_storm(rule_id: str, at_s: float, where: Entity, told: list[str]) -> None:
+def test_who_waits_for_a_storm(rule_id: str, at_s: float, where: Entity, sent: list[str]) -> None:
     causes = Causes(RULES, lambda _: (), lambda _nodes, _now: None)
     site = play((FIRED, "lost", 0, ONE), (FIRED, rule_id, at_s, where))
     first, second = site.incident_store.open
-    said = [*causes.step([first], START), *causes.step([second], START + at_s)]
-    assert [one.incident.id for one in said] == told
-    if told == ["i1"] and where is ELSEWHERE:
+    changes = [*causes.step([first], START), *causes.step([second], START + at_s)]
+    assert [one.incident.id for one in changes] == sent
+    if sent == ["i1"] and where is ELSEWHERE:
         assert [one.incident.id for one in causes.step([], START + at_s + 60)] == ["i2"]
 
 
@@ -310,13 +314,13 @@ def test_what_one_node_of_many_had_explains_nothing_of_another(
         "slow.again": again,
     }
     late = "slow.again" if node == "n1" else "slow"
-    said = (
+    changes = (
         ("wide", 0.0, ("n1", "n2")),
         # Together with it.
         ("slow", 120.0, ("n1",)),
         (late, 120.0 + TOGETHER_S + 120, (node,)),
     )
-    assert _notified(rules, *said) == notified
+    assert _notified(rules, *changes) == notified
 
 
 @pytest.mark.parametrize(
@@ -330,12 +334,12 @@ def test_a_watch_in_between_makes_two_alerts_no_one_cause(
         name: rule(name, severity=Severity.CRITICAL, group=fleet) for name in ("wide", "wide.again")
     }
     nodes = ("n1", "n2") if between == "wide.again" else ("n1",)
-    said = (
+    changes = (
         ("wide", 0.0, ("n1", "n2")),
         (between, TOGETHER_S - 120, nodes),
         ("lost", TOGETHER_S + 120, ("n1",)),
     )
-    assert _notified(rules, *said) == notified
+    assert _notified(rules, *changes) == notified
 
 
 @pytest.mark.parametrize(
@@ -355,8 +359,8 @@ def test_what_comes_after_many_are_well_again_is_the_same_only_in_the_same_way(
         name: rule(name, severity=Severity.CRITICAL, group=fleet) for name in ("wide", "other.wide")
     }
     over_s = 2.0 * TOGETHER_S
-    said = (("wide", 0.0, ("n1", "n2")), (second, over_s + AGAIN_S - 400.0, nodes))
-    assert _notified(RULES | wide, *said, over_s=over_s) == notified
+    changes = (("wide", 0.0, ("n1", "n2")), (second, over_s + AGAIN_S - 400.0, nodes))
+    assert _notified(RULES | wide, *changes, over_s=over_s) == notified
 
 
 @pytest.mark.parametrize(
@@ -367,13 +371,13 @@ def test_what_follows_soon_is_the_same_although_the_first_is_over_already(
 ) -> None:
     fleet = Grouping(by="fleet", at_least=2, within_s=300.0, calm_s=300.0)
     rules = RULES | {"wide": rule("wide", severity=Severity.CRITICAL, group=fleet)}
-    said = (("wide", 0.0, ("n1", "n2")), ("lost", after_s, ("n1",)))
-    assert _notified(rules, *said, over_s=120.0) == notified
+    changes = (("wide", 0.0, ("n1", "n2")), ("lost", after_s, ("n1",)))
+    assert _notified(rules, *changes, over_s=120.0) == notified
 
 
 def _notified(
     rules: dict[str, Rule],
-    *said: tuple[str, float, tuple[str, ...]],
+    *changes: tuple[str, float, tuple[str, ...]],
     over_s: float | None = None,
 ) -> list[str]:
     """Rules of incidents that people are notified of, when each fires on its nodes at its time.
@@ -384,13 +388,13 @@ def _notified(
     kept = IncidentManager(rules, lambda _: Facts(), lambda: f"i{next(numbers)}")
     causes = Causes(rules, lambda _: (), lambda _nodes, _now: None)
     names: list[str] = []
-    for rule_id, at_s, where in said:
+    for rule_id, at_s, where in changes:
         entities = [Entity(scope=Scope.NODE, node=node) for node in where]
         fired = [change(FIRED, at_s, rule_id=rule_id, entity=entity) for entity in entities]
         changed = kept.step(fired, START + at_s)
         reports = causes.step(changed, START + at_s) + causes.step((), START + at_s + 61)
         names += [report.incident.rule for report in reports]
-        if over_s is not None and rule_id == said[0][0]:
+        if over_s is not None and rule_id == changes[0][0]:
             for after_s in (0.0, 400.0):
                 gone = [
                     change(CLEARED, over_s, rule_id=rule_id, entity=entity) for entity in entities
@@ -406,7 +410,7 @@ def calls_of(count: int) -> int:
     kept = IncidentManager(RULES, lambda _: Facts(), lambda: f"i{next(numbers)}")
     numbers = itertools.count(1)
     entities = [device("n1", number) for number in range(count)]
-    told = [
+    sent = [
         kept.step(
             [change(what, at_s, rule_id="warn", entity=one) for one in entities], START + at_s
         )
@@ -419,7 +423,7 @@ def calls_of(count: int) -> int:
 
     sys.setprofile(call)
     try:
-        for at_s, changed in zip((0, 10), told, strict=True):
+        for at_s, changed in zip((0, 10), sent, strict=True):
             causes.step(changed, START + at_s)
     finally:
         sys.setprofile(None)
@@ -434,8 +438,8 @@ def test_of_many_the_next_one_leads_and_all_follow_it() -> None:
     causes = Causes(RULES, lambda _: (), lambda _nodes, _now: None)
     numbers = itertools.count(1)
     kept = IncidentManager(RULES, lambda _: Facts(), lambda: f"i{next(numbers)}")
-    said = [change(FIRED, 0, rule_id="warn", entity=device("n1", at)) for at in range(600)]
-    causes.step(kept.step(said, START), START)
+    changes = [change(FIRED, 0, rule_id="warn", entity=device("n1", at)) for at in range(600)]
+    causes.step(kept.step(changes, START), START)
     assert causes.drain_moves() == {f"i{at}": "i1" for at in range(2, 601)}
     ended = kept.step([change(CLEARED, 5, rule_id="warn", entity=device("n1", 0))], START + 5)
     causes.step(ended, START + 5)

@@ -74,14 +74,15 @@ def test_three_of_a_rack_are_one_incident_and_its_members() -> None:
 
 
 @pytest.mark.parametrize(
-    ("advice", "told"), [(Advice.REBOOT, "look for one cause"), (Advice.WAIT, "reboot the node")]
+    ("advice", "expected"),
+    [(Advice.REBOOT, "look for one cause"), (Advice.WAIT, "reboot the node")],
 )
-def test_what_to_do_is_the_rules_where_it_looks_for_a_cause(advice: Advice, told: str) -> None:
+def test_what_to_do_is_the_rules_where_it_looks_for_a_cause(advice: Advice, expected: str) -> None:
     grouped = dataclasses.replace(rule(group=RACK), advice=advice)
     numbers = itertools.count(1)
     kept = IncidentManager({"gpu.lost": grouped}, facts, lambda: f"i{next(numbers)}")
     (group,) = groups(fire(kept, 0, "n1", "n2", "n3"))
-    assert group.what_to_do.startswith(told)
+    assert group.what_to_do.startswith(expected)
 
 
 def test_what_to_do_about_many_may_be_something_else_than_about_one() -> None:

@@ -42,7 +42,7 @@ def manager(
 
 
 def kinds(incident: Incident) -> list[TimelineKind]:
-    return [moment.kind for moment in incident.timeline]
+    return [entry.kind for entry in incident.timeline]
 
 
 def test_a_rule_that_fires_opens_an_incident() -> None:
@@ -253,8 +253,8 @@ def test_a_clock_that_is_set_does_not_change_what_may_come_back(jump_s: float) -
     (incident,) = kept.step([change(FIRED, 20 + jump_s)], START + 20 + jump_s, 20.0)
     assert (incident.id, incident.reopened) == ("i1", 1)
     (incident,) = kept.step([change(CLEARED, 30 + jump_s)], START + 30 + jump_s, 30.0)
-    said = incident.timeline[-1].text
-    assert said == ("cleared after 3630 s" if jump_s > 0 else "cleared; the clock was set back")
+    text = incident.timeline[-1].text
+    assert text == ("cleared after 3630 s" if jump_s > 0 else "cleared; the clock was set back")
     kept.step([], START + 31 + jump_s, 31.0)
     (incident,) = kept.step([change(FIRED, 700)], START + 700, 700.0)
     assert incident.id == "i2"
@@ -268,7 +268,7 @@ def test_notes_of_people_never_fall_out_of_a_long_history() -> None:
         kept.step([change(FIRED, 20 * at + 10)], START + 20 * at + 10)
         kept.note("i1", START + 20 * at + 11, "kim" if at % 10 == 0 else ENGINE, f"note {at}")
     (incident,) = kept.open
-    of_people = [moment.text for moment in incident.timeline if moment.actor == "kim"]
+    of_people = [entry.text for entry in incident.timeline if entry.actor == "kim"]
     assert of_people == [f"note {at}" for at in range(10, 200, 10)]
     assert len(incident.timeline) == MOST_TIMELINE_ENTRIES
     assert incident.timeline[0].kind is TimelineKind.OPENED
@@ -285,5 +285,5 @@ def test_however_many_notes_there_are_the_newest_of_the_engine_stays() -> None:
         kept.note("i1", START + 1000 + at, ENGINE, f"line {at}")
     (incident,) = kept.open
     assert notes(incident) == MOST_TIMELINE_ENTRIES + 50
-    of_engine = [moment for moment in incident.timeline if not moment.of_person]
+    of_engine = [entry for entry in incident.timeline if not entry.of_person]
     assert (of_engine[0].kind, of_engine[-1].text) == (TimelineKind.OPENED, "line 49")

@@ -37,20 +37,20 @@ class Site:
 
     def __init__(self) -> None:
         self.rules = {"gpu.lost": rule()}
-        self.heard: list[tuple[str, bool]] = []
+        self.received: list[tuple[str, bool]] = []
         self.states: list[Incident] = []
         # What the wall clock shows.
         self.now = START
         self.incident_store = IncidentStore(
-            self.rules, lambda _: Facts(), self._heard, lambda: self.now
+            self.rules, lambda _: Facts(), self._notify, lambda: self.now
         )
 
-    def _heard(self, incidents: Any) -> None:
+    def _notify(self, incidents: Any) -> None:
         self.states += incidents
         for incident in incidents:
-            self.heard.append((incident.id, self.incident_store.mute_of(incident) is not None))
+            self.received.append((incident.id, self.incident_store.mute_of(incident) is not None))
 
-    async def begin(self, folder: Path | None, now: float = START) -> "Site":
+    async def start(self, folder: Path | None, now: float = START) -> "Site":
         self.now = now
         loaded = RuleSet(rules=self.rules, files=(), digest="d")
         await self.incident_store.start(folder, loaded, now)
@@ -65,9 +65,9 @@ class Site:
         await self.incident_store.mutes.refresh()
         return self
 
-    def told(self) -> list[tuple[str, bool]]:
-        told, self.heard = self.heard, []
-        return told
+    def notified(self) -> list[tuple[str, bool]]:
+        notified, self.received = self.received, []
+        return notified
 
 
 def silence(text: str = "node=n1", id_: str = "s9") -> Silence:
@@ -82,16 +82,16 @@ def play(scenario: Callable[[], Coroutine[object, object, None]]) -> None:
 
 def test_a_silence_mutes_what_is_open_and_its_end_unmutes_it(tmp_path: Path) -> None:
     async def scenario() -> None:
-        site = await Site().begin(tmp_path)
+        site = await Site().start(tmp_path)
         await site.fire("n1")
         await site.fire("n2")
-        assert site.told() == [("i1", False), ("i2", False)]
+        assert site.notified() == [("i1", False), ("i2", False)]
         assert await site.incident_store.mutes.mute(silence()) == ""
-        assert site.told() == [("i1", True)]
+        assert site.notified() == [("i1", True)]
         await site.at(ENDS - 1)
-        assert site.told() == []
+        assert site.notified() == []
         await site.at(ENDS)
-        assert site.told() == [("i1", False)]
+        assert site.notified() == [("i1", False)]
         await site.incident_store.stop()
 
     play(scenario)
@@ -99,14 +99,14 @@ def test_a_silence_mutes_what_is_open_and_its_end_unmutes_it(tmp_path: Path) -> 
 
 def test_what_starts_silenced_is_reported_as_such_and_a_person_may_end_it(tmp_path: Path) -> None:
     async def scenario() -> None:
-        site = await Site().begin(tmp_path)
+        site = await Site().start(tmp_path)
         await site.incident_store.mutes.mute(silence())
         await site.fire("n1", 5)
-        assert site.told() == [("i1", True)]
+        assert site.notified() == [("i1", True)]
         site.now = START + 10
         ended, problem = await site.incident_store.mutes.unmute("s9", "ben")
         assert (ended.ends, problem) == (START + 10, "")
-        assert site.told() == [("i1", False)]
+        assert site.notified() == [("i1", False)]
         with pytest.raises(UnmetError, match="no silence or maintenance 's9'"):
             await site.incident_store.mutes.unmute("s9", "ben")
         await site.incident_store.stop()
@@ -116,7 +116,7 @@ def test_what_starts_silenced_is_reported_as_such_and_a_person_may_end_it(tmp_pa
 
 def test_silences_go_on_after_a_restart_with_who_set_and_ended_them(tmp_path: Path) -> None:
     async def scenario() -> None:
-        first = await Site().begin(tmp_path)
+        first = await Site().start(tmp_path)
         await first.fire("n1")
         await first.incident_store.mutes.mute(silence())
         window = Maintenance(
@@ -126,7 +126,7 @@ def test_silences_go_on_after_a_restart_with_who_set_and_ended_them(tmp_path: Pa
         await first.incident_store.mutes.unmute("m10", "ben")
         await first.incident_store.stop()
 
-        again = await Site().begin(tmp_path, START + 5)
+        again = await Site().start(tmp_path, START + 5)
         assert [each.id for each in again.incident_store.muting.silences] == ["s9"]
         assert again.incident_store.muting.windows == []
         (open_,) = again.incident_store.open
@@ -134,7 +134,7 @@ def test_silences_go_on_after_a_restart_with_who_set_and_ended_them(tmp_path: Pa
         assert again.incident_store.next_id("s") == "s11"
         await again.incident_store.stop()
 
-        over = await Site().begin(tmp_path, ENDS)
+        over = await Site().start(tmp_path, ENDS)
         assert over.incident_store.muting.silences == []
         await over.incident_store.stop()
         journal = open_file(tmp_path / FILE, read_only=True)
@@ -148,7 +148,7 @@ def test_silences_go_on_after_a_restart_with_who_set_and_ended_them(tmp_path: Pa
 
 def test_a_person_closes_an_incident_and_the_journal_says_who(tmp_path: Path) -> None:
     async def scenario() -> None:
-        site = await Site().begin(tmp_path)
+        site = await Site().start(tmp_path)
         await site.fire("n1")
         closed, problem = await site.incident_store.close("i1", "ana", "replaced")
         assert (closed.is_open, problem) == (False, "")
@@ -170,7 +170,7 @@ def test_lines_for_many_incidents_are_written_together_and_each_by_its_actor(
     tmp_path: Path,
 ) -> None:
     async def scenario() -> None:
-        site = await Site().begin(tmp_path)
+        site = await Site().start(tmp_path)
         await site.fire("n1")
         await site.fire("n2")
         lines = [
@@ -180,10 +180,10 @@ def test_lines_for_many_incidents_are_written_together_and_each_by_its_actor(
             Line("i9", "", "-"),
         ]
         assert await site.incident_store.note(lines) == ""
-        told = {
-            one.id: [moment.text for moment in one.timeline] for one in site.incident_store.open
+        notified = {
+            one.id: [line.text for line in one.timeline] for one in site.incident_store.open
         }
-        assert (told["i1"][-2:], told["i2"][-1:]) == (["taken out", "empty"], ["looked at"])
+        assert (notified["i1"][-2:], notified["i2"][-1:]) == (["taken out", "empty"], ["looked at"])
         kinds = {one.id: one.timeline[-1].kind for one in site.incident_store.open}
         assert kinds == {"i1": TimelineKind.CALL, "i2": TimelineKind.NOTE}
         await site.incident_store.stop()
@@ -196,7 +196,7 @@ def test_lines_for_many_incidents_are_written_together_and_each_by_its_actor(
 
 def test_what_is_over_and_cannot_come_back_takes_lines_still(tmp_path: Path) -> None:
     async def scenario() -> None:
-        site = await Site().begin(tmp_path)
+        site = await Site().start(tmp_path)
         await site.fire("n1")
         await site.incident_store.step([change(CLEARED, 10.0, entity=device("n1"))], START + 10)
         much_later = START + 1e6
@@ -206,9 +206,9 @@ def test_what_is_over_and_cannot_come_back_takes_lines_still(tmp_path: Path) -> 
             Line("i1", "", "could not be given back", calls=True),
             Line("i1", "ana", "looked at"),
         ]
-        site.told()
+        site.notified()
         assert await site.incident_store.note(lines[:1]) == ""
-        assert site.told() == [("i1", False)]
+        assert site.notified() == [("i1", False)]
         (known,) = site.incident_store.closed
         assert known.left_to_do == "could not be given back"
         assert await site.incident_store.note(lines) == ""
@@ -226,10 +226,10 @@ def test_what_is_over_and_cannot_come_back_takes_lines_still(tmp_path: Path) -> 
 
 def test_without_a_journal_silences_hold_and_that_they_are_not_kept_is_reported() -> None:
     async def scenario() -> None:
-        site = await Site().begin(None)
+        site = await Site().start(None)
         assert "no state_dir is set" in await site.incident_store.mutes.mute(silence())
         await site.fire("n1")
-        assert site.told() == [("i1", True)]
+        assert site.notified() == [("i1", True)]
         _, problem = await site.incident_store.mutes.unmute("s9", "ben")
         assert "no state_dir is set" in problem
         assert "no state_dir is set" in (await site.incident_store.close("i1", "x", "y"))[1]
@@ -239,7 +239,7 @@ def test_without_a_journal_silences_hold_and_that_they_are_not_kept_is_reported(
 
 def test_a_journal_that_can_not_be_written_is_reported_in_the_answer(tmp_path: Path) -> None:
     async def scenario() -> None:
-        site = await Site().begin(tmp_path)
+        site = await Site().start(tmp_path)
         writer = site.incident_store.writer
         assert writer is not None
         await writer.close()
@@ -252,7 +252,7 @@ def test_a_journal_that_can_not_be_written_is_reported_in_the_answer(tmp_path: P
 
 def test_changes_that_come_at_once_are_reported_in_their_order(tmp_path: Path) -> None:
     async def scenario() -> None:
-        site = await Site().begin(tmp_path)
+        site = await Site().start(tmp_path)
         await site.fire("n1")
         await asyncio.gather(
             site.incident_store.mutes.mute(silence()),
@@ -267,14 +267,14 @@ def test_changes_that_come_at_once_are_reported_in_their_order(tmp_path: Path) -
 
 def test_a_tick_that_started_before_a_silence_was_set_heeds_it(tmp_path: Path) -> None:
     async def scenario() -> None:
-        site = await Site().begin(tmp_path)
+        site = await Site().start(tmp_path)
         site.now = START + 10
         late = Silence(
             id="s9", matchers=matchers("node=n1"), starts=site.now, ends=ENDS, by="ana", reason="x"
         )
         await site.incident_store.mutes.mute(late)
         await site.fire("n1", 9)
-        assert site.told() == [("i1", True)]
+        assert site.notified() == [("i1", True)]
         await site.incident_store.stop()
 
     play(scenario)
@@ -311,7 +311,7 @@ def test_who_is_cancelled_while_the_disk_answers_is_cancelled(rounds: int) -> No
 
 def test_a_note_beyond_the_bound_is_refused_for_none_is_dropped() -> None:
     async def scenario() -> None:
-        site = await Site().begin(None)
+        site = await Site().start(None)
         await site.incident_store.step([change(FIRED, 0)], START)
         lines = [Line("i1", "kim", f"note {at}") for at in range(MOST_NOTES)]
         assert site.incident_store.accepts_notes("i1")
@@ -346,11 +346,11 @@ def _after_a_restart(folder: Path, now: float) -> IncidentStore:
             shutil.copy(file, folder / "copy" / file.name)
     incident_store = IncidentStore({"gpu.lost": rule()}, lambda _: Facts(), wall=lambda: now)
 
-    async def begin() -> None:
+    async def start() -> None:
         await incident_store.start(folder / "copy", RuleSet(rules={}), now)
         await incident_store.stop()
 
-    asyncio.run(begin())
+    asyncio.run(start())
     return incident_store
 
 
@@ -360,7 +360,7 @@ def test_a_silence_that_could_not_be_written_is_written_later(
     disk = FullDisk(monkeypatch)
 
     async def scenario() -> None:
-        site = await Site().begin(tmp_path)
+        site = await Site().start(tmp_path)
         disk.is_full = True
         assert await site.incident_store.mutes.mute(silence()) == "the disk is full"
         assert await site.incident_store.mutes.mute(silence(id_="s3")) == "the disk is full"
@@ -391,7 +391,7 @@ def test_so_is_an_incident_that_a_person_closed(
     disk = FullDisk(monkeypatch)
 
     async def scenario() -> None:
-        site = await Site().begin(tmp_path)
+        site = await Site().start(tmp_path)
         await site.incident_store.step([change(FIRED, 0)], START)
         disk.is_full = True
         await site.incident_store.note([Line("i1", "kim", "board ordered")])
@@ -411,7 +411,7 @@ def test_what_is_written_anew_meanwhile_is_not_written_back(
     disk = FullDisk(monkeypatch)
 
     async def scenario() -> None:
-        site = await Site().begin(tmp_path)
+        site = await Site().start(tmp_path)
         disk.is_full = True
         await site.incident_store.mutes.mute(silence())
         disk.is_full = False

@@ -121,8 +121,8 @@ def test_what_was_written_under_a_vendors_old_name_is_about_the_device_of_today(
     entity = msgspec.structs.replace(device(), device="huawei:14036E64")
     facts = Facts(vendor="huawei", device_name="npu0")
     old = msgspec.structs.replace(incident(), entity=entity, facts=facts)
-    told = "vendor=huawei, model=910B2, rule=~huawei.*"
-    muted = msgspec.structs.replace(silence(START + 60), matchers=matchers(told))
+    expected = "vendor=huawei, model=910B2, rule=~huawei.*"
+    muted = msgspec.structs.replace(silence(START + 60), matchers=matchers(expected))
     write(journal, IncidentRecord(old), SilenceRecord(muted))
     loaded = journal.load(START)
     for one in (*loaded.incidents, journal.incident("i1"), *journal.changed_since(START)):
@@ -335,8 +335,8 @@ def test_a_journal_that_was_emptied_is_not_started_anew(tmp_path: Path, what: st
     if what == "another database":
         with contextlib.closing(sqlite3.connect(tmp_path / FILE)) as database:
             database.execute("CREATE TABLE other (x)")
-    told = "it was emptied, or another file was put in its place; restore it from a backup"
-    assert told in problem_of(tmp_path)
+    expected = "it was emptied, or another file was put in its place; restore it from a backup"
+    assert expected in problem_of(tmp_path)
 
 
 def test_a_journal_that_was_never_finished_is_started(tmp_path: Path) -> None:
@@ -439,12 +439,12 @@ def test_a_batch_that_is_refused_takes_no_other_with_it(tmp_path: Path) -> None:
         writer = JournalWriter(open_file(tmp_path / FILE))
         records = [hold(f"i{at}", claim=f"node:n{at // 2}") for at in range(6)]
         batches = [Batch(time=START, records=[record]) for record in records]
-        said = await asyncio.gather(*map(writer.commit, batches), return_exceptions=True)
+        outcomes = await asyncio.gather(*map(writer.commit, batches), return_exceptions=True)
         await writer.close()
-        return said
+        return outcomes
 
-    said = asyncio.run(play())
-    assert [type(one) for one in said] == [type(None), JournalClaimedError] * 3
+    outcomes = asyncio.run(play())
+    assert [type(one) for one in outcomes] == [type(None), JournalClaimedError] * 3
     file = open_file(tmp_path / FILE, read_only=True)
     assert [one.key for one in file.load(START).states] == ["i0", "i2", "i4"]
     file.close()

@@ -378,9 +378,9 @@ def test_a_server_that_is_stopped_is_reported_without_numbers(others: tuple[str,
     settings = PostgreSQL(hosts=("/nowhere:5432", *others))
     with pytest.raises(
         JournalError, match="no server has its socket there; start PostgreSQL"
-    ) as told:
+    ) as refused:
         opens(settings)
-    assert "Errno" not in str(told.value)
+    assert "Errno" not in str(refused.value)
 
 
 def test_a_journal_that_nobody_waits_for_is_closed_once_open(

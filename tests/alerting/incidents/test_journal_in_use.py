@@ -106,10 +106,10 @@ def test_a_disk_that_hangs_is_polled_once_until_it_answers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disk = threading.Event()
-    asked: list[str] = []
+    polled: list[str] = []
 
     def hangs(file: Journal) -> None:
-        asked.append(file.name)
+        polled.append(file.name)
         disk.wait()
 
     async def scenario() -> None:
@@ -121,7 +121,7 @@ def test_a_disk_that_hangs_is_polled_once_until_it_answers(
             await incident_store.check_journal(START)
             (problem,) = incident_store.problems
             assert "has not been written for" in problem
-        assert len(asked) == 1
+        assert len(polled) == 1
         disk.set()
         while incident_store.problems:
             await asyncio.sleep(0)
@@ -176,10 +176,10 @@ def test_a_journal_that_nobody_waits_for_any_more_is_closed_once_it_is_open(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A hub that stops while it gets the lease keeps nobody else from it."""
-    begun, disk = threading.Event(), threading.Event()
+    started, disk = threading.Event(), threading.Event()
 
     def opens_slowly(location: JournalLocation | None, now: float) -> OpeningResult:
-        begun.set()
+        started.set()
         disk.wait(GUARD_S)
         return open_journal(location, now)
 
@@ -187,7 +187,7 @@ def test_a_journal_that_nobody_waits_for_any_more_is_closed_once_it_is_open(
         with monkeypatch.context() as slow:
             slow.setattr(patient, "open_journal", opens_slowly)
             opening = asyncio.create_task(PatientJournal().open(tmp_path, 0.0))
-            assert await asyncio.to_thread(begun.wait, GUARD_S)
+            assert await asyncio.to_thread(started.wait, GUARD_S)
         opening.cancel()
         await asyncio.wait([opening])
         assert opening.cancelled()

@@ -54,11 +54,11 @@ def test_what_is_written_late_is_well_again(
 def test_a_write_that_fails_after_its_caller_was_cancelled_is_no_unhandled_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begun, disk = threading.Event(), threading.Event()
+    started, disk = threading.Event(), threading.Event()
     unhandled: list[object] = []
 
     def refuses(_: Journal, batches: list[Batch]) -> None:
-        begun.set()
+        started.set()
         disk.wait(GUARD_S)
         raise JournalError("the disk is full")
 
@@ -71,7 +71,7 @@ def test_a_write_that_fails_after_its_caller_was_cancelled_is_no_unhandled_error
         monkeypatch.setattr(Journal, "write", refuses)
         monkeypatch.setattr(patient, "COMMIT_WAIT_S", GUARD_S)
         writing = asyncio.create_task(incident_store.remember({"f": START + 60}, START))
-        assert await asyncio.to_thread(begun.wait, GUARD_S)
+        assert await asyncio.to_thread(started.wait, GUARD_S)
         writing.cancel()
         await asyncio.gather(writing, return_exceptions=True)
         assert writing.cancelled()

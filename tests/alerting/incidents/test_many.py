@@ -22,20 +22,20 @@ class Site:
 
     def __init__(self, group: Grouping | None) -> None:
         self.rules = {"gpu.lost": rule(group=group)}
-        self.now, self.told = START, list[Incident]()
+        self.now, self.notified = START, list[Incident]()
         self.largest = 0
         self.incident_store = IncidentStore(
-            self.rules, lambda _: Facts(), self._heard, lambda: self.now
+            self.rules, lambda _: Facts(), self._notify, lambda: self.now
         )
 
-    def _heard(self, incidents: Sequence[Incident]) -> None:
+    def _notify(self, incidents: Sequence[Incident]) -> None:
         self.largest = max(self.largest, len(incidents))
-        self.told += incidents
+        self.notified += incidents
 
-    async def begin(self) -> None:
+    async def start(self) -> None:
         await self.incident_store.start(None, RuleSet(rules=self.rules, digest="d"), START)
 
-    async def say(self, transition: Transition, at_s: float, count: int = MANY) -> int:
+    async def apply(self, transition: Transition, at_s: float, count: int = MANY) -> int:
         """A verdict of so many nodes; how often others had their turn."""
         turns = 0
 
@@ -57,14 +57,14 @@ class Site:
 def test_others_have_their_turn_while_many_start_and_end(group: Grouping | None) -> None:
     async def scenario() -> None:
         site = Site(group)
-        await site.begin()
-        assert await site.say(FIRED, 0) > 2 * MANY // 50
+        await site.start()
+        assert await site.apply(FIRED, 0) > 2 * MANY // 50
         top = [one for one in site.incident_store.open if not one.group]
         assert [len(one.members) for one in top] == [MANY]
-        assert await site.say(CLEARED, 60) > 2 * MANY // 50
-        assert len(site.told) == len({one.id for one in site.told}) * 2 - 1
+        assert await site.apply(CLEARED, 60) > 2 * MANY // 50
+        assert len(site.notified) == len({one.id for one in site.notified}) * 2 - 1
         assert site.largest <= 50
-        await site.say(FIRED, 4000, 1)
+        await site.apply(FIRED, 4000, 1)
         assert [one.reopened for one in site.incident_store.open if not one.members] == [0]
         await site.incident_store.stop()
 
@@ -77,15 +77,15 @@ def test_members_of_a_group_that_is_closed_by_hand_stand_for_themselves(
 ) -> None:
     async def scenario() -> None:
         site = Site(group)
-        await site.begin()
-        await site.say(FIRED, 0, 12)
-        await site.say(CLEARED, 10, 1)
+        await site.start()
+        await site.apply(FIRED, 0, 12)
+        await site.apply(CLEARED, 10, 1)
         (top,) = [one for one in site.incident_store.open if not one.group]
         assert len(top.members) == 12
-        site.told.clear()
+        site.notified.clear()
         closed, _ = await site.incident_store.close(top.id, "ana", "known")
         assert not closed.is_open
-        released = [one for one in site.told if one.id != top.id]
+        released = [one for one in site.notified if one.id != top.id]
         assert {one.id for one in released} == {one.id for one in site.incident_store.open}
         assert len(released) == 11
         assert all(one.group == "" and one.is_open for one in released)

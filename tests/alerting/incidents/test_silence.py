@@ -33,7 +33,7 @@ def test_all_matchers_must_hold(text: str, mutes: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "say what to silence"),
         (" , ", "say what to silence"),
@@ -44,8 +44,8 @@ def test_all_matchers_must_hold(text: str, mutes: bool) -> None:
         (",".join(["a=b"] * 17), "more than 16 matchers"),
     ],
 )
-def test_what_is_no_matcher_is_refused(text: str, said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_what_is_no_matcher_is_refused(text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         matchers(text)
 
 

@@ -152,9 +152,9 @@ def furiosa_with_its_driver(folder: Path) -> Iterator[Stage]:
     """The RNGD cards with the folder that their driver shows."""
     with stage(folder, "rngd-x2") as staged:
         for number in (0, 1):
-            place = folder / f"sys/class/rngd_mgmt/rngd!npu{number}mgmt"
-            place.mkdir(parents=True)
-            (place / "throttle_reason").write_text("0x00000001\n")
+            path = folder / f"sys/class/rngd_mgmt/rngd!npu{number}mgmt"
+            path.mkdir(parents=True)
+            (path / "throttle_reason").write_text("0x00000001\n")
         yield staged
 
 

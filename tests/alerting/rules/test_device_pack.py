@@ -54,7 +54,7 @@ def without_reading(vendor: str, unread: Unread) -> DeviceView:
     return judged(view, unread)
 
 
-def told(vendor: str, word: str, status: str = "") -> DeviceView:
+def reporting(vendor: str, word: str, status: str = "") -> DeviceView:
     view = of_vendor(vendor)
     values = {**view.reading.values, ("reported_health_info", word): 1}
     if status:
@@ -131,7 +131,7 @@ def test_each_vendor_has_an_incident_of_each_state(
     judge_of: object, vendor: str, state: str, rule: str, title: str, tmp_path: Path
 ) -> None:
     views = {
-        "failed": told(vendor, "failed", "Alarm"),
+        "failed": reporting(vendor, "failed", "Alarm"),
         "no_driver": without_reading(vendor, Unread("no_driver", "see the kernel log")),
         "unreadable": without_reading(vendor, UNREAD),
         "exporter": by_exporter(vendor, Health.FAILED),
@@ -145,7 +145,7 @@ def test_each_vendor_has_an_incident_of_each_state(
 
 
 def test_the_words_of_the_vendor_are_in_title_and_evidence(tmp_path: Path) -> None:
-    view = told("ascend", "failed", "Alarm")
+    view = reporting("ascend", "failed", "Alarm")
     note = "npu-smi reports error codes A8028802"
     view = judged(
         msgspec.structs.replace(view, reading=msgspec.structs.replace(view.reading, notes=(note,)))
@@ -174,7 +174,7 @@ def test_what_something_else_agrees_with_is_no_exporters_word_alone(tmp_path: Pa
 
 def test_what_the_driver_asks_for_is_reported_once(tmp_path: Path) -> None:
     """The device that needs a reset calls itself failed, too: one incident, with the better advice."""
-    view = told("habana", "failed", "needs reset")
+    view = reporting("habana", "failed", "needs reset")
     device = msgspec.structs.replace(view.device, kind="npu")
     values = {**view.reading.values, ("reset_required",): 1}
     view = msgspec.structs.replace(

@@ -57,7 +57,7 @@ class Bench:
         ]
 
     def values(self, before: Mapping[Series, float], *, host: bool) -> dict[Series, float]:
-        told: dict[Series, float] = {}
+        reported: dict[Series, float] = {}
         for series in sorted(self.needs.series):
             if of_host(series) is not host:
                 continue
@@ -66,12 +66,12 @@ class Bench:
                 continue
             row = by_key().get(series[0])
             if chance < 0.7 and series in before:
-                told[series] = had
+                reported[series] = had
             elif row is not None and row.kind is Kind.COUNTER:
-                told[series] = had + self.random.choice([0.0, 1.0, 5.0, -had])
+                reported[series] = had + self.random.choice([0.0, 1.0, 5.0, -had])
             else:
-                told[series] = self.random.choice([0.0, 0.5, 1.0, 2.0, 7.0, 90.0])
-        return told
+                reported[series] = self.random.choice([0.0, 0.5, 1.0, 2.0, 7.0, 90.0])
+        return reported
 
     def event(self, now: float) -> ErrorEvent | None:
         if self.random.random() > 0.08:

@@ -167,13 +167,13 @@ def test_what_has_only_started_is_forgotten_of_who_has_gone_for_a_day(
     stage = Stage(rules, gpu())
     stage.heat(95.0)
     stage.tick()
-    spells, rule = stage.engine.alert_states, rules["test.hot"]
+    states, rule = stage.engine.alert_states, rules["test.hot"]
     for hours in (1, 23.99):
         stage.engine.step({}, stage.now + 3600 * hours, 6000.0)
-        assert spells.blind(rule) == 1
+        assert states.blind(rule) == 1
     stage.engine.step({}, stage.now + 3600 * 24.1, 6000.0)
-    assert spells.is_firing("test.hot", device()) is firing
-    assert spells.blind(rule) == int(firing)
+    assert states.is_firing("test.hot", device()) is firing
+    assert states.blind(rule) == int(firing)
 
 
 def test_who_has_gone_is_waited_for_until_that_is_reported(tmp_path: Path) -> None:
@@ -181,12 +181,12 @@ def test_who_has_gone_is_waited_for_until_that_is_reported(tmp_path: Path) -> No
     stage = Stage(rules, gpu())
     stage.heat(95.0)
     stage.tick()
-    spells = stage.engine.alert_states
+    states = stage.engine.alert_states
     assert stage.engine.step({}, stage.now + 3600 * 47, 6000.0) == []
-    assert spells.of("test.hot")
-    (told,) = stage.engine.step({}, stage.now + 3600 * 49, 6000.0)
-    assert told.transition is Transition.BLIND
-    assert not spells.of("test.hot")
+    assert states.of("test.hot")
+    (reported,) = stage.engine.step({}, stage.now + 3600 * 49, 6000.0)
+    assert reported.transition is Transition.BLIND
+    assert not states.of("test.hot")
 
 
 def test_who_is_there_and_not_known_is_not_forgotten(tmp_path: Path) -> None:
@@ -273,7 +273,7 @@ rules:
 
 
 @pytest.mark.parametrize(
-    ("scope", "when", "said"),
+    ("scope", "when", "message"),
     [
         ("node", "temperature_celsius > 90", "temperature_celsius does not describe a node"),
         ("node", 'vendor == "amd"', "vendor does not describe a node"),
@@ -288,12 +288,12 @@ rules:
     ],
 )
 def test_what_a_scope_cannot_answer_is_refused(
-    tmp_path: Path, scope: str, when: str, said: str
+    tmp_path: Path, scope: str, when: str, message: str
 ) -> None:
     text = f"version: 1\nrules:\n- {{id: a, title: A, scope: {scope}, when: '{when}'}}\n"
     with pytest.raises(ConfigError) as error:
         rules_of(tmp_path, text)
-    assert said in str(error.value)
+    assert message in str(error.value)
     assert f"write {scope}.any(" in str(error.value)
 
 
@@ -356,18 +356,18 @@ def test_evidence_of_events_has_their_text_and_their_trust(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("when", "told", "expected"),
+    ("when", "reported", "expected"),
     [
         ("""'state in ("lost", "missing")'""", "state is lost", None),
         ("index in (3, 4)", "index is 3, in (3, 4)", None),
         ("index not in (5, 6)", "index is 3, not in (5, 6)", None),
     ],
 )
-def test_evidence_of_a_list(tmp_path: Path, when: str, told: str, expected: None) -> None:
+def test_evidence_of_a_list(tmp_path: Path, when: str, reported: str, expected: None) -> None:
     rules = rules_of(tmp_path, HOT.replace("temperature_celsius > 90", when))
     (change,) = Stage(rules, gpu(state="lost", index=3)).tick()
     (line,) = change.evidence
-    assert (line.text, line.expected) == (told, expected)
+    assert (line.text, line.expected) == (reported, expected)
 
 
 def test_evidence_of_an_event_of_any_device_has_its_text(tmp_path: Path) -> None:
@@ -432,7 +432,7 @@ def folded(folder: Path, when: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("when", "told"),
+    ("when", "reported"),
     [
         ('node.any(state == "lost")', ["nvidia1: state is lost"]),
         (
@@ -450,8 +450,8 @@ def folded(folder: Path, when: str) -> list[str]:
         ),
     ],
 )
-def test_evidence_of_a_group_names_a_member(tmp_path: Path, when: str, told: list[str]) -> None:
-    assert folded(tmp_path, when) == told
+def test_evidence_of_a_group_names_a_member(tmp_path: Path, when: str, reported: list[str]) -> None:
+    assert folded(tmp_path, when) == reported
 
 
 def test_what_is_not_there_is_evidence_where_nothing_else_is(tmp_path: Path) -> None:
@@ -475,21 +475,21 @@ def test_how_long_ago_an_event_was_comes_from_the_event(tmp_path: Path) -> None:
     )
     stage.world.add_event("n1", event)
     (change,) = stage.tick()
-    told = "nfs_not_responding: nfs: server storage01 not responding, still trying"
-    assert [(one.text, one.since) for one in change.evidence] == [(told, 1005.0)]
+    reported = "nfs_not_responding: nfs: server storage01 not responding, still trying"
+    assert [(one.text, one.since) for one in change.evidence] == [(reported, 1005.0)]
 
 
 @pytest.mark.parametrize(
-    ("when", "told"),
+    ("when", "reported"),
     [
         ("interconnect_errors_total.nvlink.crc > 5.5", "109.1, > 5.5"),
         ("interconnect_errors_total.nvlink.crc * 1000 > 5.5", "109091, > 5.5"),
     ],
 )
-def test_a_number_has_four_digits_that_count(tmp_path: Path, when: str, told: str) -> None:
+def test_a_number_has_four_digits_that_count(tmp_path: Path, when: str, reported: str) -> None:
     rules = rules_of(tmp_path, HOT.replace("temperature_celsius > 90", when))
     stage = Stage(rules, gpu())
     values = stage.world.members["n1", "nvidia0"].values
     values["interconnect_errors_total", "nvlink", "crc"] = 109.0909090909
     (change,) = stage.tick()
-    assert change.evidence[0].text.endswith(told)
+    assert change.evidence[0].text.endswith(reported)

@@ -76,8 +76,8 @@ def packs() -> dict[str, Rule]:
 def on_the_page() -> Iterator[tuple[str, Category]]:
     """Codes of the page with each category that it names; families of numbers are left out."""
     rows = re.findall(r"^\| (`.*?`) \| (.*?) \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-    for codes, told in rows:
-        categories = [one for one in Category if re.search(rf"\b{one.value}\b", told)]
+    for codes, meaning in rows:
+        categories = [one for one in Category if re.search(rf"\b{one.value}\b", meaning)]
         for code in re.findall(r"`([a-z0-9_]+)`", codes):
             for category in categories:
                 yield code, category

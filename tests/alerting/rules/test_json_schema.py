@@ -16,8 +16,8 @@ RULE = {"id": "test.hot", "title": "Too hot", "when": "temperature_celsius > 90"
 
 
 def test_the_published_schema_is_current() -> None:
-    said = json.loads(PUBLISHED.read_text(encoding="utf-8"))
-    assert said == rule_file_schema(), "run: python docs/build_rules_schema.py"
+    published = json.loads(PUBLISHED.read_text(encoding="utf-8"))
+    assert published == rule_file_schema(), "run: python docs/build_rules_schema.py"
 
 
 def loads(folder: Path, document: object) -> bool:

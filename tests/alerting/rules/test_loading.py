@@ -137,7 +137,7 @@ def test_a_job_goes_with_when_its_node_is_taken_out(tmp_path: Path, job: str, wh
 
 
 @pytest.mark.parametrize(
-    ("written", "said"),
+    ("written", "message"),
     [
         ("  action: {job: {signal: USR9}}\n", "action.job.signal: no signal 'USR9'"),
         ("  action: {spare: {draw: true}}\n", "action.spare.draw: a spare replaces a quarantined"),
@@ -220,8 +220,8 @@ def test_a_job_goes_with_when_its_node_is_taken_out(tmp_path: Path, job: str, wh
         ("  tests: [{name: a}, {name: a}]\n", "tests[1].name: 'a' is given twice"),
     ],
 )
-def test_what_is_wrong_names_its_key(tmp_path: Path, written: str, said: str) -> None:
-    assert f"0.yaml:6: rules[0].{said}" in refusal(tmp_path, HOT + written)
+def test_what_is_wrong_names_its_key(tmp_path: Path, written: str, message: str) -> None:
+    assert f"0.yaml:6: rules[0].{message}" in refusal(tmp_path, HOT + written)
 
 
 @pytest.mark.parametrize("steps", ["", ", remedy: [reset, service]", ", verify: [{passive: 1m}]"])
@@ -234,8 +234,8 @@ def test_a_rule_about_devices_may_take_out_a_single_one(tmp_path: Path, steps: s
 
 def test_a_rule_about_nodes_takes_out_no_single_device(tmp_path: Path) -> None:
     text = HOT.replace("temperature_celsius > 90", 'node_state == "down"\n  scope: node')
-    told = refusal(tmp_path, text + "  action: {quarantine: {level: device}}\n")
-    assert "action.quarantine.level: a rule of scope node names no device; write node" in told
+    message = refusal(tmp_path, text + "  action: {quarantine: {level: device}}\n")
+    assert "action.quarantine.level: a rule of scope node names no device; write node" in message
 
 
 def test_an_amendment_is_checked_as_well(tmp_path: Path) -> None:
@@ -256,8 +256,8 @@ def test_a_wrong_expression_has_its_caret(tmp_path: Path) -> None:
 def test_all_mistakes_of_all_files_are_reported_at_once(tmp_path: Path) -> None:
     first = HOT.replace("version: 1", "version: 7")
     second = HOT.replace("id: test.hot", "id: Test Hot") + "  for: soon\n  keep: later\n"
-    said = refusal(tmp_path, first, second).splitlines()
-    assert [line.partition(":")[0] for line in said] == ["0.yaml", "1.yaml", "1.yaml", "1.yaml"]
+    message = refusal(tmp_path, first, second).splitlines()
+    assert [line.partition(":")[0] for line in message] == ["0.yaml", "1.yaml", "1.yaml", "1.yaml"]
 
 
 def test_an_id_has_at_most_a_hundred_letters(tmp_path: Path) -> None:
@@ -346,17 +346,17 @@ def test_rules_of_packs_that_concern_nobody_are_left_out(tmp_path: Path) -> None
         "version: 1\nrules:\n- {id: own, title: t, when: present(power_watts), select: {vendor: amd}}\n"
     )
     files = RuleFiles([pack_file("amd"), pack_file("kernel"), own])
-    asked: set[Scope] = set()
+    scopes: set[Scope] = set()
 
     def concerned(scope: Scope, select: RuleExpression | None) -> bool:
-        asked.add(scope)
+        scopes.add(scope)
         return select is None
 
     rules = files.rules(concerned=concerned).rules
     assert "own" in rules
     assert not any(id_.startswith("amd.") for id_ in rules)
     assert any(id_.startswith("kernel.") for id_ in rules)
-    assert {Scope.DEVICE, Scope.NODE} <= asked
+    assert {Scope.DEVICE, Scope.NODE} <= scopes
 
 
 def test_what_was_checked_is_not_checked_again_for_the_next_reader() -> None:

@@ -103,13 +103,13 @@ UNTRUSTED = {"kernel.untrusted"}
 
 
 def test_what_user_space_may_have_written_is_never_more_than_reported() -> None:
-    asking = {
+    reading = {
         rule.id
         for rule in packs().values()
         if any(need.pattern.untrusted for one in rule.expressions for need in one.needs.events)
     }
-    assert asking == UNTRUSTED & packs().keys()
-    assert all(packs()[id_].severity is Severity.INFO for id_ in asking)
+    assert reading == UNTRUSTED & packs().keys()
+    assert all(packs()[id_].severity is Severity.INFO for id_ in reading)
 
 
 def test_windows_of_all_packs_fit() -> None:
@@ -144,9 +144,9 @@ def rules_of(code: int, category: Category = Category.OTHER) -> set[str]:
     )
     found = set()
     for rule in packs().values():
-        heard = EventHistory(need for one in (rule.when,) for need in one.needs.events)
-        heard.add(event, 100.0)
-        if any(heard.last("", need.pattern) == 100.0 for need in rule.when.needs.events):
+        history = EventHistory(need for one in (rule.when,) for need in one.needs.events)
+        history.add(event, 100.0)
+        if any(history.last("", need.pattern) == 100.0 for need in rule.when.needs.events):
             found.add(rule.id)
     return found - {
         "nvidia.lost_again",
@@ -244,8 +244,8 @@ def test_nothing_fires_on_a_healthy_simulated_fleet(vendor: str) -> None:
     fleet = Fleet(nodes, scenario, seed=7, start=1e6, interval_s=EVERY_S)
     shots = []
     for at in range(int(3600 / EVERY_S)):
-        moment = fleet.instant_at(at * EVERY_S)
-        shots.append((1e6 + at * EVERY_S, [fleet.snapshot(node, moment) for node in nodes]))
+        now = fleet.instant_at(at * EVERY_S)
+        shots.append((1e6 + at * EVERY_S, [fleet.snapshot(node, now) for node in nodes]))
     assert above_info(played(packs(), shots, EVERY_S)) == {}
 
 
@@ -261,8 +261,8 @@ def test_a_job_that_hangs_is_one_incident_of_the_job() -> None:
     fleet = Fleet(nodes, Scenario(jobs=(job,)), seed=7, start=1e6, interval_s=EVERY_S)
     shots = []
     for at in range(90):
-        moment = fleet.instant_at(at * EVERY_S)
-        shots.append((1e6 + at * EVERY_S, [fleet.snapshot(node, moment) for node in nodes]))
+        now = fleet.instant_at(at * EVERY_S)
+        shots.append((1e6 + at * EVERY_S, [fleet.snapshot(node, now) for node in nodes]))
     assert above_info(played(packs(), shots, EVERY_S)) == {"jobs.silent_hang": {"job 4711"}}
 
 

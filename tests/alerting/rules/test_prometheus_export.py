@@ -72,7 +72,7 @@ def one(folder: Path, rule: str, scrape_s: float = 60.0) -> AlertingRule | Untra
     return made
 
 
-def said(folder: Path, when: str, more: str = "", scrape_s: float = 60.0) -> str:
+def query(folder: Path, when: str, more: str = "", scrape_s: float = 60.0) -> str:
     made = one(folder, f"  when: '{when}'\n{more}", scrape_s)
     assert isinstance(made, AlertingRule), made
     return made.expr
@@ -88,14 +88,14 @@ def test_promtool_takes_every_rule_of_all_packs(
     promtool: str, packs: Mapping[str, Rule], tmp_path: Path
 ) -> None:
     made = list(exported(packs, Assumed()))
-    told = [rule for rule in made if isinstance(rule, AlertingRule)]
+    exported_rules = [rule for rule in made if isinstance(rule, AlertingRule)]
     path = written(tmp_path, rule_file(made))
     run(promtool, "check", "rules", str(path), folder=tmp_path)
     # What a hub's detector finds is no series.
     of_series = [rule for rule in packs.values() if not rule.needs_detector]
-    assert len(told) > 0.75 * len(of_series)
-    assert path.read_text().count("  - alert: ") == len(told)
-    assert path.read_text().count(" is not here: ") == len(packs) - len(told)
+    assert len(exported_rules) > 0.75 * len(of_series)
+    assert path.read_text().count("  - alert: ") == len(exported_rules)
+    assert path.read_text().count(" is not here: ") == len(packs) - len(exported_rules)
 
 
 def test_each_item_of_the_language_fires_for_whom_our_engine_does(
@@ -156,7 +156,7 @@ def _shape(expr: str) -> str:
 
 def test_a_selection_becomes_matchers_of_every_series(tmp_path: Path) -> None:
     select = "  select: {vendor: [amd, intel], labels: {pool: train}}\n"
-    text = said(tmp_path, "power_watts > memory_used_bytes", select)
+    text = query(tmp_path, "power_watts > memory_used_bytes", select)
     matchers = '{vendor=~"amd|intel",pool="train"}'
     assert text.split() == [
         f"accel_power_watts{matchers}",
@@ -166,14 +166,14 @@ def test_a_selection_becomes_matchers_of_every_series(tmp_path: Path) -> None:
 
 
 def test_a_vendor_that_is_not_meant_is_no_matcher_that_means_it(tmp_path: Path) -> None:
-    text = said(tmp_path, "power_watts > 5", "  select: vendor != 'amd'\n")
+    text = query(tmp_path, "power_watts > 5", "  select: vendor != 'amd'\n")
     assert text == 'accel_power_watts > 5 and accel_device_up{vendor!="amd",vendor!=""}'
 
 
 def test_windows_need_half_of_their_samples(tmp_path: Path) -> None:
-    often = said(tmp_path, 'avg(power_watts, "5m") > 5', scrape_s=15.0)
+    often = query(tmp_path, 'avg(power_watts, "5m") > 5', scrape_s=15.0)
     assert "count_over_time(accel_power_watts[5m]) >= 10" in often
-    assert "count_over_time" not in said(tmp_path, 'avg(power_watts, "1m") > 5', scrape_s=60.0)
+    assert "count_over_time" not in query(tmp_path, 'avg(power_watts, "1m") > 5', scrape_s=60.0)
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_of_several_what_cannot_be_expressed_is_left_out_and_reported(tmp_path: 
 
 def test_whatever_can_be_expressed_is_taken(promtool: str, tmp_path: Path) -> None:
     """Rules that are drawn are said so that promtool takes them, or are refused with a reason."""
-    said_: list[str] = []
+    remarks: list[str] = []
 
     @settings(max_examples=40, deadline=None, database=None, phases=[Phase.generate])
     @given(conditions)
@@ -231,10 +231,10 @@ def test_whatever_can_be_expressed_is_taken(promtool: str, tmp_path: Path) -> No
         except ExpressionError:
             return
         with contextlib.suppress(PromqlError):
-            said_.append(condition("device", None, [(text, tree)], Assumed(scrape_s=10.0)).text)
+            remarks.append(condition("device", None, [(text, tree)], Assumed(scrape_s=10.0)).text)
 
     draw()
-    rules = [{"alert": f"a{at}", "expr": text} for at, text in enumerate(said_)]
+    rules = [{"alert": f"a{at}", "expr": text} for at, text in enumerate(remarks)]
     assert rules
     path = tmp_path / "drawn.yml"
     path.write_bytes(msgspec.json.encode({"groups": [{"name": "drawn", "rules": rules}]}))
@@ -245,10 +245,10 @@ def test_what_differs_and_what_is_needed_is_reported(tmp_path: Path) -> None:
     more = "  confirm: utilization_ratio > 0.5\n  clear: power_watts < 3\n"
     made = one(tmp_path, f'  when: link_errors_total.nvlink["0"].crc > 5\n{more}')
     assert isinstance(made, AlertingRule)
-    told = "\n".join(made.notes)
-    assert "confirm must hold" in told
-    assert "clear is not exported" in told
-    assert "the opt-in group links" in told
+    exported_rules = "\n".join(made.notes)
+    assert "confirm must hold" in exported_rules
+    assert "clear is not exported" in exported_rules
+    assert "the opt-in group links" in exported_rules
 
 
 def test_the_file_has_times_labels_and_annotations(tmp_path: Path) -> None:

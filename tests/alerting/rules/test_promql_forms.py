@@ -17,7 +17,9 @@ DOWN = "accel_device_up == 0 unless accel_device_suspended == 1 and ignoring (de
 COUNTED = "sum without (state) (accel_devices"
 
 
-def said(when: str, scope: str = "device", scrape_s: float = 60.0) -> tuple[str, tuple[str, ...]]:
+def translated(
+    when: str, scope: str = "device", scrape_s: float = 60.0
+) -> tuple[str, tuple[str, ...]]:
     """The query in one line, and what is told beside."""
     remarks = condition(scope, None, [(when, compile_rule(when).tree)], Assumed(scrape_s=scrape_s))
     return " ".join(remarks.text.split()), tuple(remarks.notes)
@@ -82,7 +84,7 @@ def said(when: str, scope: str = "device", scrape_s: float = 60.0) -> tuple[str,
     ],
 )
 def test_texts_states_and_ages(when: str, query: str) -> None:
-    assert said(when)[0] == query
+    assert translated(when)[0] == query
 
 
 @pytest.mark.parametrize(
@@ -132,7 +134,7 @@ def test_texts_states_and_ages(when: str, query: str) -> None:
     ],
 )
 def test_numbers_and_windows(when: str, query: str) -> None:
-    assert said(when)[0] == query
+    assert translated(when)[0] == query
 
 
 @pytest.mark.parametrize(
@@ -149,7 +151,7 @@ def test_numbers_and_windows(when: str, query: str) -> None:
     ],
 )
 def test_events(when: str, matchers: str) -> None:
-    query, notes = said(when)
+    query, notes = translated(when)
     assert query == f"{LAST}{matchers}}}) >= time() - 600"
     assert notes == (
         "events that name no device are not exposed, and no more than 32 codes a device",
@@ -162,7 +164,7 @@ def test_an_event_that_only_a_boot_ends() -> None:
         "accel_device_up * 0 + ignoring (vendor, device, uuid) group_left ()"
         " accel_host_uptime_seconds"
     )
-    assert said('event("xid", code == 151, until="boot")')[0] == (
+    assert translated('event("xid", code == 151, until="boot")')[0] == (
         f"{last} > time() - ( {uptime} ) - 5 and {last} >= time() - 2592000"
         f" or {last} >= time() - 600 unless {uptime}"
     )
@@ -181,11 +183,11 @@ def test_a_boot_is_the_uptime(when: str, query: str) -> None:
         "accel_device_up * 0 + ignoring (vendor, device, uuid) group_left ()"
         " accel_host_uptime_seconds"
     )
-    assert said(when)[0] == query.format(uptime=uptime)
+    assert translated(when)[0] == query.format(uptime=uptime)
 
 
 def test_events_are_counted_from_when_their_counter_started() -> None:
-    query, notes = said('count("xid", code == 48, within="1h") > 3')
+    query, notes = translated('count("xid", code == 48, within="1h") > 3')
     total = 'accel_error_events_total{code="xid_48"}'
     last = 'accel_error_event_last_timestamp_seconds{code="xid_48"}'
     assert query == (
@@ -218,7 +220,7 @@ def test_events_are_counted_from_when_their_counter_started() -> None:
     ],
 )
 def test_texts_of_what_is_no_device(scope: str, when: str, query: str) -> None:
-    assert said(when, scope)[0] == query
+    assert translated(when, scope)[0] == query
 
 
 @pytest.mark.parametrize(
@@ -259,12 +261,12 @@ def test_texts_of_what_is_no_device(scope: str, when: str, query: str) -> None:
 )  # fmt: skip
 def test_why_something_cannot_be_expressed(scope: str, when: str, reason: str) -> None:
     with pytest.raises(PromqlError) as refused:
-        said(when, scope)
+        translated(when, scope)
     assert str(refused.value) == reason
 
 
 def test_what_is_exported_beside_a_state() -> None:
-    _, notes = said('state in ("lost", "missing")')
+    _, notes = translated('state in ("lost", "missing")')
     assert notes == (
         "that a device is missing is known to a hub, not to its agent",
         "where devices of a vendor on a node are down for several reasons, all count as lost",
@@ -302,15 +304,15 @@ def test_what_is_exported_beside_a_state() -> None:
     ],
 )  # fmt: skip
 def test_groups_as_they_are_seen_by_who_asks(scope: str, when: str, query: str) -> None:
-    assert said(when, scope)[0] == query
+    assert translated(when, scope)[0] == query
 
 
 def test_what_is_exported_beside_a_job() -> None:
-    assert said("job.count(power_watts > 5) > 2")[1] == (
+    assert translated("job.count(power_watts > 5) > 2")[1] == (
         "a device has the job that its agent reports (accel_job_allocation_info)",
     )
 
 
 def test_who_is_no_device_asks_its_own_group_only() -> None:
     with pytest.raises(PromqlError, match="^a job cannot be grouped by node$"):
-        said("node.any(power_watts > 5)", "job")
+        translated("node.any(power_watts > 5)", "job")

@@ -36,7 +36,7 @@ WARM = 'given: [{device: nvidia0, values: {temperature_celsius: "60 x3, 95 x9, 6
 
 
 @pytest.mark.parametrize(
-    ("expect", "said"),
+    ("expect", "message"),
     [
         ("{fires: {nvidia0: 50s}}", ()),
         ("{fires: {nvidia0: 50s}, clears: {nvidia0: 150s}}", ()),
@@ -58,9 +58,9 @@ WARM = 'given: [{device: nvidia0, values: {temperature_celsius: "60 x3, 95 x9, 6
     ],
 )
 def test_what_fires_is_compared_with_what_is_expected(
-    tmp_path: Path, expect: str, said: tuple[str, ...]
+    tmp_path: Path, expect: str, message: tuple[str, ...]
 ) -> None:
-    assert failures(tmp_path, WARM + f"expect: {expect}") == said
+    assert failures(tmp_path, WARM + f"expect: {expect}") == message
 
 
 def test_missing_values_fire_nothing(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_events_are_part_of_a_world(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("case", "said"),
+    ("case", "message"),
     [
         ("expect: {fires: {}}", "given: there is no device or node"),
         (WARM, "expect: {fires: {name: time}}, and clears likewise"),
@@ -117,9 +117,9 @@ def test_events_are_part_of_a_world(tmp_path: Path) -> None:
         ("given: [{device: a, job: true}]\nexpect: {fires: {}}", "given[0]: job: text or a number"),
     ],
 )
-def test_what_is_no_test_fails_and_says_why(tmp_path: Path, case: str, said: str) -> None:
+def test_what_is_no_test_fails_and_says_why(tmp_path: Path, case: str, message: str) -> None:
     (failure,) = failures(tmp_path, case)
-    assert said in failure
+    assert message in failure
 
 
 @pytest.mark.parametrize(

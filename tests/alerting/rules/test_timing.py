@@ -14,21 +14,21 @@ def played(
     ticks: Sequence[Truth | Truths], timing: Timing = TIMING, every_s: float = 10.0
 ) -> tuple[list[tuple[int, Transition]], AlertState | None]:
     """What came of a row of ticks: the transitions with their tick, and the spell at the end."""
-    spell: AlertState | None = None
+    episode: AlertState | None = None
     transitions: list[tuple[int, Transition]] = []
     for at, tick in enumerate(ticks):
         truths = tick if isinstance(tick, Truths) else Truths(when=tick)
-        spell, transition = advance(spell, truths, 1000.0 + at * every_s, timing)
+        episode, transition = advance(episode, truths, 1000.0 + at * every_s, timing)
         if transition is not None:
             transitions.append((at, transition))
-    return transitions, spell
+    return transitions, episode
 
 
 def test_it_fires_when_the_condition_has_held_for_long_enough() -> None:
-    transitions, spell = played([True, True, True])
+    transitions, episode = played([True, True, True])
     assert transitions == [(2, Transition.FIRED)]
-    assert spell is not None
-    assert (spell.phase, spell.since) == (Phase.FIRING, 1000.0)
+    assert episode is not None
+    assert (episode.phase, episode.since) == (Phase.FIRING, 1000.0)
 
 
 def test_without_a_duration_it_fires_at_once() -> None:
@@ -63,9 +63,9 @@ def test_a_confirmation_without_the_condition_fires_nothing() -> None:
 
 
 def test_it_clears_when_it_has_been_over_for_long_enough() -> None:
-    transitions, spell = played([True] * 3 + [False] * 4)
+    transitions, episode = played([True] * 3 + [False] * 4)
     assert transitions == [(2, Transition.FIRED), (6, Transition.CLEARED)]
-    assert spell is None
+    assert episode is None
 
 
 def test_without_a_keep_it_clears_at_once() -> None:
@@ -76,17 +76,17 @@ def test_without_a_keep_it_clears_at_once() -> None:
 
 
 def test_a_relapse_while_it_clears_is_the_same_episode() -> None:
-    transitions, spell = played([True] * 3 + [False] * 3 + [True] + [False] * 3)
+    transitions, episode = played([True] * 3 + [False] * 3 + [True] + [False] * 3)
     assert transitions == [(2, Transition.FIRED)]
-    assert spell is not None
-    assert (spell.phase, spell.since) == (Phase.CLEARING, 1000.0)
+    assert episode is not None
+    assert (episode.phase, episode.since) == (Phase.CLEARING, 1000.0)
 
 
 def test_unknown_never_clears() -> None:
-    transitions, spell = played([True] * 3 + [UNKNOWN] * 6)
+    transitions, episode = played([True] * 3 + [UNKNOWN] * 6)
     assert transitions == [(2, Transition.FIRED)]
-    assert spell is not None
-    assert spell.phase is Phase.FIRING
+    assert episode is not None
+    assert episode.phase is Phase.FIRING
 
 
 def test_unknown_holds_up_the_clearing() -> None:
@@ -146,10 +146,10 @@ def test_data_that_come_at_every_other_tick_only_hold_for_half_of_the_time() -> 
 
 def test_data_that_come_more_seldom_hold_for_nothing_and_that_is_reported() -> None:
     timing = Timing(for_s=60.0, unknown_after_s=60.0)
-    transitions, spell = played([True, UNKNOWN, UNKNOWN] * 30, timing)
+    transitions, episode = played([True, UNKNOWN, UNKNOWN] * 30, timing)
     assert transitions == [(10, Transition.BLIND)]
-    assert spell is not None
-    assert (spell.phase, spell.phase_s) == (Phase.PENDING, 0.0)
+    assert episode is not None
+    assert (episode.phase, episode.phase_s) == (Phase.PENDING, 0.0)
 
 
 def test_it_sees_again_when_it_was_known_for_as_long_as_it_must_hold() -> None:
@@ -158,8 +158,8 @@ def test_it_sees_again_when_it_was_known_for_as_long_as_it_must_hold() -> None:
     held = [Truths(when=True, confirm=False)] * 5
     assert played([*blind, *held[:4]], waiting)[0] == [(7, Transition.BLIND)]
     assert played([*blind, *held], waiting)[0] == [(7, Transition.BLIND), (12, Transition.SEEING)]
-    told_again = played([*blind, *held, *[UNKNOWN] * 7], waiting)[0]
-    assert told_again[2:] == [(19, Transition.BLIND)]
+    blind_again = played([*blind, *held, *[UNKNOWN] * 7], waiting)[0]
+    assert blind_again[2:] == [(19, Transition.BLIND)]
 
 
 def test_of_what_must_hold_for_long_gaps_add_up_only_where_they_are_close() -> None:
@@ -173,10 +173,10 @@ def test_what_fires_is_not_in_doubt_where_every_other_tick_says_so() -> None:
 
 
 def test_a_clearing_of_which_most_ticks_are_missing_is_reported() -> None:
-    transitions, spell = played([True] * 3 + [False, UNKNOWN, UNKNOWN] * 30)
+    transitions, episode = played([True] * 3 + [False, UNKNOWN, UNKNOWN] * 30)
     assert transitions == [(2, Transition.FIRED), (13, Transition.BLIND)]
-    assert spell is not None
-    assert spell.phase is Phase.CLEARING
+    assert episode is not None
+    assert episode.phase is Phase.CLEARING
 
 
 def test_it_sees_again_when_it_clears_or_relapses() -> None:
@@ -189,8 +189,8 @@ def test_it_sees_again_when_it_clears_or_relapses() -> None:
 
 
 def test_a_clock_that_goes_back_counts_nothing() -> None:
-    spell, _ = advance(None, Truths(when=True), 1000.0, TIMING)
-    spell, transition = advance(spell, Truths(when=True), 400.0, TIMING)
+    episode, _ = advance(None, Truths(when=True), 1000.0, TIMING)
+    episode, transition = advance(episode, Truths(when=True), 400.0, TIMING)
     assert transition is None
-    assert spell is not None
-    assert spell.phase_s == 0.0
+    assert episode is not None
+    assert episode.phase_s == 0.0

@@ -15,12 +15,12 @@ def test_four_deviations_of_heat_for_hours_reach_the_threshold() -> None:
     ticks = Ticks()
     drift = Drift(TABLE)
     ticks.started(drift)
-    begins = ticks.now
+    starts = ticks.now
     assert run(ticks, drift, 4.0, 300) == []
     found = only(run(ticks, drift, 4.0, 420))
     assert (found.channel, found.family, found.rows.tolist()) == (Channel.DRIFT, "thermal", [5])
     assert found.score[0] >= 8.0
-    assert abs(found.since[0] - begins) <= 600.0
+    assert abs(found.since[0] - starts) <= 600.0
 
 
 def test_what_is_within_the_allowed_drift_never_adds_up() -> None:

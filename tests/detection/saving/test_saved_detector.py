@@ -60,8 +60,8 @@ def restarted(
     """Another process's, before its first frame; `void` are rows of before that are another's now."""
     after, past = Detector(), read(saved(detector))
     moves = numbering.moves(past.devices, past.nodes)
-    for places, rows in zip(moves, void, strict=True):
-        places[list(rows)] = -1
+    for positions, rows in zip(moves, void, strict=True):
+        positions[list(rows)] = -1
     past.restore(after, frame, moves, awaited)
     return after
 

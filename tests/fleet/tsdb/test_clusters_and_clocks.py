@@ -94,8 +94,8 @@ def test_what_up_lacks_in_part_is_still_taken_off(start_hub: Any) -> None:
                 await soon(lambda: "n1" in running.hub.fleet.nodes)
                 store.warnings = ["store 10.0.0.9 is not there"]
                 store.samples = [one for one in store.samples if one[0]["__name__"] != "up"]
-                asked = len(store.asked)
-                await soon(lambda: len(store.asked) > asked + 12)
+                asked = len(store.requests)
+                await soon(lambda: len(store.requests) > asked + 12)
                 node = running.hub.fleet.nodes["n1"]
                 assert [one.usage.occupancy.names for one in node.devices.values()] == [{}]
                 assert node.labels == {"pod": "dcgm-x"}
@@ -136,8 +136,8 @@ def test_what_partial_answers_lack_for_long_is_gone(
                 await soon(lambda: "n1" in fleet.nodes and len(fleet.nodes["n1"].devices) == 2)
                 store.warnings = ["store 10.0.0.9 is not there"]
                 store.samples = [one for one in store.samples if one[0]["UUID"] == "GPU-1"]
-                asked = len(store.asked)
-                await soon(lambda: len(store.asked) > asked + 12)
+                asked = len(store.requests)
+                await soon(lambda: len(store.requests) > asked + 12)
                 assert len(fleet.nodes["n1"].devices) == 2
                 monkeypatch.setattr(assembly, "LOOKBACK_DELTA_S", 0.0)
                 await soon(lambda: len(fleet.nodes["n1"].devices) == 1)
@@ -162,8 +162,8 @@ def test_samples_that_cannot_be_read_cost_no_other_target(
             two_clusters(store, "a1", "b1")
             async with start_hub(prometheus=reading(store.url)) as running:
                 await soon(lambda: list(running.hub.fleet.nodes) == ["b1"])
-                asked = len(store.asked)
-                await soon(lambda: len(store.asked) > asked + 12)
+                asked = len(store.requests)
+                await soon(lambda: len(store.requests) > asked + 12)
 
     monkeypatch.setattr(ForeignReader, "read_keys", odd)
     asyncio.run(main())
@@ -181,8 +181,8 @@ def test_names_that_change_all_the_time_are_bounded(
                 await soon(lambda: running.hub.peers.ready)
                 assert running.hub.peers.store.note.targets == 3
                 assert len(running.hub.fleet.nodes) == 3
-                asked = len(store.asked)
-                await soon(lambda: len(store.asked) > asked + 12)
+                asked = len(store.requests)
+                await soon(lambda: len(store.requests) > asked + 12)
 
     monkeypatch.setattr(follow, "MAX_NODES", 3)
     asyncio.run(main())

@@ -202,7 +202,7 @@ def test_what_is_written_is_what_the_agent_exposes(start_hub: Any) -> None:
             }
             async with start_hub(**settings):
                 await soon(lambda: bool(store.written))
-            headers = store.asked[0][2]
+            headers = store.requests[0][2]
             assert {name: headers[name] for name in HEADERS} == HEADERS
             samples = decoded(store.written[0][1])
             _check_samples(samples, one.address)

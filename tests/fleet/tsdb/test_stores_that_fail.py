@@ -103,15 +103,15 @@ def test_what_a_partial_answer_lacks_is_not_gone(start_hub: Any) -> None:
                 store.warnings = ["store 10.0.0.9 is not there"]
                 lacking = [one for one in store.samples if one[0]["node"] == "n2"]
                 store.samples = [one for one in store.samples if one[0]["node"] == "n1"]
-                asked = len(store.asked)
-                await soon(lambda: len(store.asked) > asked + 12)
+                asked = len(store.requests)
+                await soon(lambda: len(store.requests) > asked + 12)
                 note = (await running.get("/v1/fleet"))["store"]
                 assert note["warnings"] == ["store 10.0.0.9 is not there"]
                 assert devices(running) == {"n1": 1, "n2": 1}
                 store.warnings = []
                 store.samples += lacking
-                asked = len(store.asked)
-                await soon(lambda: len(store.asked) > asked + 12)
+                asked = len(store.requests)
+                await soon(lambda: len(store.requests) > asked + 12)
                 assert devices(running) == {"n1": 1, "n2": 1}
                 assert (await running.get("/v1/fleet"))["store"]["warnings"] == []
 
@@ -135,8 +135,8 @@ def test_what_a_whole_answer_lacks_is_missing(start_hub: Any) -> None:
                 node = await running.get("/v1/nodes/n1")
                 assert (node["devices_expected"], node["devices_missing"]) == (3, 1)
                 store.samples = []
-                asked = len(store.asked)
-                await soon(lambda: len(store.asked) > asked + 12)
+                asked = len(store.requests)
+                await soon(lambda: len(store.requests) > asked + 12)
                 assert devices(running) == {"n1": 2}
 
     asyncio.run(main())
@@ -165,9 +165,9 @@ def test_retry_after_is_kept_and_the_fault_is_shown(start_hub: Any) -> None:
                     status=503, headers={"Retry-After": "30"}
                 )
                 await soon(lambda: bool(running.hub.peers.store.note.fault))
-                asked = len(store.asked)
+                asked = len(store.requests)
                 await asyncio.sleep(0.2)
-                assert len(store.asked) == asked
+                assert len(store.requests) == asked
                 assert (await running.get("/v1/fleet"))["store"]["fault"].startswith("answered 503")
                 assert "accel_fleet_store_up 0\n" in await running.get("/metrics")
                 device = next(iter(running.hub.fleet.nodes["n1"].devices))
@@ -271,7 +271,7 @@ def test_prefix_tenant_and_credentials(start_hub: Any, tmp_path: Path) -> None:
 
 def _check_queries(store: FakeStore) -> None:
     pair = base64.b64encode(b"hub:hunter2").decode()
-    for path, form, headers in store.asked:
+    for path, form, headers in store.requests:
         assert path.startswith("/prometheus/api/v1/")
         assert headers["X-Scope-OrgID"] == "ml"
         assert (headers["X-Plain"], headers["X-Region"]) == ("yes", "eu-1")
@@ -302,7 +302,7 @@ def test_store_and_receiver_by_tls_with_a_token(start_hub: Any, tmp_path: Path) 
             settings = reading(store.url, **trusting)
             async with start_hub(prometheus=settings, remote_write=write) as running:
                 await soon(lambda: devices(running) == {"n1": 1} and bool(receiver.written))
-            headers = [asked[2] for asked in (*store.asked, *receiver.asked)]
+            headers = [asked[2] for asked in (*store.requests, *receiver.requests)]
             assert {one["Authorization"] for one in headers} == {"Bearer s3cret"}
 
     asyncio.run(main())

@@ -88,7 +88,7 @@ def test_a_user_may_not_quarantine_and_is_refused_with_200(cluster: ServedCluste
 @pytest.mark.parametrize("query", ["{agents{id}}", "{agent_list(limit:1,offset:0){total_count}}"])
 def test_a_user_does_not_see_agents(cluster: ServedCluster, query: str) -> None:
     async def run() -> None:
-        status, answer = await _asked(cluster, query)
+        status, answer = await _queried(cluster, query)
         assert (status, list(answer["data"].values())) == (200, [None])
         assert answer["errors"][0]["message"].startswith("Forbidden operation.")
 
@@ -100,7 +100,7 @@ def test_a_user_sees_his_own_sessions(cluster: ServedCluster) -> None:
         mine = await cluster.create_session("mine", account=Account.USER)
         other = await cluster.create_session("other")
         query = '{compute_session_list(limit:9,offset:0,order:"-created_at"){items{session_id}}}'
-        _, answer = await _asked(cluster, query)
+        _, answer = await _queried(cluster, query)
         # A manager that runs for long knows those of tests before.
         seen = {row["session_id"] for row in answer["data"]["compute_session_list"]["items"]}
         assert seen & {mine, other} == {mine}
@@ -110,14 +110,14 @@ def test_a_user_sees_his_own_sessions(cluster: ServedCluster) -> None:
 
 def test_a_field_that_is_not_there_is_refused_with_200(cluster: ServedCluster) -> None:
     async def run() -> None:
-        status, answer = await _asked(cluster, "{agents{bogus}}")
+        status, answer = await _queried(cluster, "{agents{bogus}}")
         assert (status, answer["data"]) == (200, None)
         assert answer["errors"][0]["message"] == "Cannot query field 'bogus' on type 'Agent'."
 
     asyncio.run(run())
 
 
-async def _asked(cluster: ServedCluster, query: str) -> tuple[int, Any]:
+async def _queried(cluster: ServedCluster, query: str) -> tuple[int, Any]:
     return await cluster.request(
         "POST", "/admin/gql", {"query": query}, keys=cluster.keys(Account.USER)
     )

@@ -22,7 +22,7 @@ Object = dict[str, Any]
 _WAIT_S = 30
 
 
-async def place(cluster: ServedCluster, *names: str, ready: bool = True) -> list[Object]:
+async def created(cluster: ServedCluster, *names: str, ready: bool = True) -> list[Object]:
     """Pods that run on a node, as they were made."""
     await cluster.ask("POST", NODES, node())
     made = []
@@ -62,7 +62,7 @@ def test_trap_11_a_budget_that_never_allows_is_429_with_its_cause_and_no_time(
     cluster: ServedCluster,
 ) -> None:
     async def run() -> None:
-        await place(cluster, "p1")
+        await created(cluster, "p1")
         await protect(cluster, available=1, allowed=0)
         for _ in range(2):
             status, refusal = await evict(cluster)
@@ -76,7 +76,7 @@ def test_trap_11_a_budget_that_never_allows_is_429_with_its_cause_and_no_time(
 
 def test_trap_11_two_budgets_on_one_pod_are_a_server_error(cluster: ServedCluster) -> None:
     async def run() -> None:
-        await place(cluster, "p1", "p2")
+        await created(cluster, "p1", "p2")
         await protect(cluster, "b", available=1, allowed=1)
         await protect(cluster, "c", available=1, allowed=1)
         status, refusal = await evict(cluster)
@@ -89,7 +89,7 @@ def test_trap_11_two_budgets_on_one_pod_are_a_server_error(cluster: ServedCluste
 
 def test_trap_12_a_wrong_uid_is_a_conflict_that_spends_the_budget(cluster: ServedCluster) -> None:
     async def run() -> None:
-        await place(cluster, "p1", "p2")
+        await created(cluster, "p1", "p2")
         await protect(cluster, available=1, allowed=1)
         status, refusal = await evict(cluster, preconditions={"uid": "another"})
         assert (status, refusal["reason"]) == (409, "Conflict")
@@ -103,7 +103,7 @@ def test_trap_12_a_wrong_uid_is_a_conflict_that_spends_the_budget(cluster: Serve
 
 def test_the_right_uid_is_evicted_and_its_condition_says_by_whom(cluster: ServedCluster) -> None:
     async def run() -> None:
-        made, _ = await place(cluster, "p1", "p2")
+        made, _ = await created(cluster, "p1", "p2")
         await protect(cluster, available=1, allowed=1)
         status, _answer = await evict(cluster, preconditions={"uid": made["metadata"]["uid"]})
         assert status == 201
@@ -121,7 +121,7 @@ def test_the_right_uid_is_evicted_and_its_condition_says_by_whom(cluster: Served
 
 def test_a_deletion_leaves_no_condition(cluster: ServedCluster) -> None:
     async def run() -> None:
-        await place(cluster, "p1")
+        await created(cluster, "p1")
         await cluster.ask("DELETE", f"{PODS}/p1")
         found = await cluster.ask("GET", f"{PODS}/p1")
         assert "deletionTimestamp" in found["metadata"]
@@ -133,7 +133,7 @@ def test_a_deletion_leaves_no_condition(cluster: ServedCluster) -> None:
 @pytest.mark.parametrize("phase", ["Pending", "Succeeded", "Failed"])
 def test_pods_that_do_not_run_skip_the_budget(cluster: ServedCluster, phase: str) -> None:
     async def run() -> None:
-        await place(cluster, "p1")
+        await created(cluster, "p1")
         patch = {"status": {**running(ready=False)["status"], "phase": phase}}
         if phase == "Pending":
             # A phase is not taken back: another pod that has none yet.
@@ -148,7 +148,7 @@ def test_pods_that_do_not_run_skip_the_budget(cluster: ServedCluster, phase: str
 
 def test_a_pod_that_ends_may_be_evicted_again(cluster: ServedCluster) -> None:
     async def run() -> None:
-        await place(cluster, "p1", "p2")
+        await created(cluster, "p1", "p2")
         await protect(cluster, available=1, allowed=1)
         assert [(await evict(cluster))[0] for _ in range(2)] == [201, 201]
 
@@ -159,7 +159,7 @@ def test_a_pod_that_is_not_ready_obeys_the_policy_for_unhealthy_ones(
     cluster: ServedCluster,
 ) -> None:
     async def run() -> None:
-        await place(cluster, "p1", ready=False)
+        await created(cluster, "p1", ready=False)
         await protect(cluster, available=1, allowed=0)
         assert (await evict(cluster))[0] == 429
         policy = {"spec": {"unhealthyPodEvictionPolicy": "AlwaysAllow"}}
@@ -171,7 +171,7 @@ def test_a_pod_that_is_not_ready_obeys_the_policy_for_unhealthy_ones(
 
 def test_a_dry_run_asks_the_budget_and_spends_nothing(cluster: ServedCluster) -> None:
     async def run() -> None:
-        await place(cluster, "p1", "p2")
+        await created(cluster, "p1", "p2")
         await protect(cluster, available=1, allowed=1)
         for _ in range(2):
             assert (await evict(cluster, dryRun=["All"]))[0] == 201
@@ -191,7 +191,7 @@ def test_a_dry_run_asks_the_budget_and_spends_nothing(cluster: ServedCluster) ->
 
 def test_an_eviction_of_another_name_is_refused(cluster: ServedCluster) -> None:
     async def run() -> None:
-        await place(cluster, "p1")
+        await created(cluster, "p1")
         status, refusal = await cluster.request("POST", f"{PODS}/p1/eviction", eviction("p2"))
         assert (status, refusal["reason"]) == (400, "BadRequest")
         status, refusal = await evict(cluster, "none")

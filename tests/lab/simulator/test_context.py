@@ -29,13 +29,13 @@ class Listening:
     def __init__(self, fleet: Fleet, name: str) -> None:
         self.fleet = fleet
         self.node = next(node for node in fleet.nodes if node.name == name)
-        self.told = SentContext()
+        self.sent = SentContext()
         self.writer = ContextWriter(fleet)
 
     def at(self, time_s: float) -> list[Context]:
-        moment = self.fleet.instant_at(time_s)
-        condition = self.fleet.condition(self.node, moment)
-        return self.writer.pending_messages(self.node, moment, condition, self.told)
+        now = self.fleet.instant_at(time_s)
+        condition = self.fleet.condition(self.node, now)
+        return self.writer.pending_messages(self.node, now, condition, self.sent)
 
 
 def test_a_stream_starts_with_owners_and_processes(fleet_of: FleetOf) -> None:
@@ -57,8 +57,8 @@ def test_a_node_that_works_on_reports_nothing_more(fleet_of: FleetOf) -> None:
 def test_a_job_that_starts_and_ends_is_reported(fleet_of: FleetOf) -> None:
     listening = Listening(fleet_of(), "n016")
     assert not any(isinstance(one, Owners) for one in listening.at(0.0))
-    begun = [one for second in range(1, 200) for one in listening.at(float(second))]
-    jobs = {one.owners[0].job_id for one in begun if isinstance(one, Owners)}
+    messages = [one for second in range(1, 200) for one in listening.at(float(second))]
+    jobs = {one.owners[0].job_id for one in messages if isinstance(one, Owners)}
     assert jobs == {"4712"}
     ended = [one for second in range(715, 730) for one in listening.at(float(second))]
     assert {one.owners for one in ended if isinstance(one, Owners)} == {()}
@@ -67,8 +67,8 @@ def test_a_job_that_starts_and_ends_is_reported(fleet_of: FleetOf) -> None:
 
 def test_memory_that_grows_is_reported_in_tenths(fleet_of: FleetOf) -> None:
     listening = Listening(fleet_of(), "n003")
-    told = [one for second in range(65) for one in listening.at(float(second))]
-    first = [one.rows for one in told if isinstance(one, Processes) and one.slot == 0]
+    messages = [one for second in range(65) for one in listening.at(float(second))]
+    first = [one.rows for one in messages if isinstance(one, Processes) and one.slot == 0]
     assert 7 <= len(first) <= 9
 
 
@@ -89,8 +89,8 @@ def test_repeated_faults_keep_their_numbers_in_every_stream(fleet_of: FleetOf) -
 
     def events(*times: float) -> list[tuple[int, float]]:
         listening = Listening(fleet, "n007")
-        told = [one for time_s in times for one in listening.at(time_s)]
-        return [(one.sequence, one.event.time) for one in told if isinstance(one, Event)]
+        messages = [one for time_s in times for one in listening.at(time_s)]
+        return [(one.sequence, one.event.time) for one in messages if isinstance(one, Event)]
 
     assert events(*map(float, range(60, 301))) == events(100.0, 200.0, 301.0)
     assert len(events(301.0)) == 5
@@ -108,12 +108,12 @@ def test_pods_have_names_of_their_own(fleet_of: FleetOf, tmp_path: Path) -> None
     file.write_text(PODS)
     fleet = fleet_of(scenario=file)
     expositions = Expositions(fleet, own_exposition())
-    moment = fleet.instant_at(100.0)
+    now = fleet.instant_at(100.0)
     for node in fleet.nodes[:2]:
-        (view, *_) = read_devices(expositions.text(node, moment, False), 0.0).devices
+        (view, *_) = read_devices(expositions.text(node, now, False), 0.0).devices
         (owner,) = view.owners
         assert (owner.namespace, owner.pod) == ("ml", f"serving-{node.name}")
-        assert view.owners == fleet.owners(node, moment)
+        assert view.owners == fleet.owners(node, now)
 
 
 @pytest.mark.parametrize("media", ["application/msgpack", "application/x-ndjson"])

@@ -11,8 +11,8 @@ from accelwatch_lab.simulator.fleet import Fleet, Instant
 from accelwatch_lab.simulator.nodes import Node
 
 _TEXTS: dict[str, Callable[[Fleet, Node, Instant], str]] = {
-    "dcgm": lambda fleet, node, moment: dcgm.text(fleet, node, moment, legacy=True),
-    "dcgm-4.9": lambda fleet, node, moment: dcgm.text(fleet, node, moment, legacy=False),
+    "dcgm": lambda fleet, node, now: dcgm.text(fleet, node, now, legacy=True),
+    "dcgm-4.9": lambda fleet, node, now: dcgm.text(fleet, node, now, legacy=False),
     "all-smi": all_smi.text,
 }
 # Percents without decimals, and whole mebibytes and megahertz.
@@ -22,9 +22,9 @@ _ROUNDED = 0.006
 @pytest.mark.parametrize("dialect", _TEXTS)
 def test_the_hub_reads_what_the_devices_have(fleet_of: Callable[..., Fleet], dialect: str) -> None:
     fleet = fleet_of()
-    node, moment = fleet.nodes[7], fleet.instant_at(100.0)
-    truth = fleet.snapshot(node, moment).devices
-    found = read_devices(_TEXTS[dialect](fleet, node, moment), fleet.start + 100)
+    node, now = fleet.nodes[7], fleet.instant_at(100.0)
+    truth = fleet.snapshot(node, now).devices
+    found = read_devices(_TEXTS[dialect](fleet, node, now), fleet.start + 100)
     assert [view.device.uuid for view in found.devices] == [view.device.uuid for view in truth]
     for seen, true in zip(found.devices, truth, strict=True):
         assert seen.device.model == true.device.model
@@ -44,9 +44,9 @@ def test_the_hub_reads_what_a_machine_has(fleet_of: Callable[..., Fleet], tmp_pa
         "faults: [{kind: reboot, nodes: n001, at: 10s, back: 40s}]"
     )
     fleet = fleet_of(scenario=file)
-    node, moment = fleet.nodes[0], fleet.instant_at(100.0)
-    truth = fleet.host_view(node, moment, fleet.condition(node, moment)).reading.values
-    found = read_devices(node_exporter.text(fleet, node, moment), fleet.start + 100).node
+    node, now = fleet.nodes[0], fleet.instant_at(100.0)
+    truth = fleet.host_view(node, now, fleet.condition(node, now)).reading.values
+    found = read_devices(node_exporter.text(fleet, node, now), fleet.start + 100).node
     assert found is not None
     values = found.reading.values
     assert values["host_uptime_seconds",] == pytest.approx(60.0)

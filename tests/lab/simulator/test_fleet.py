@@ -208,8 +208,8 @@ def more(fleet_of: FleetOf, tmp_path: Path) -> Fleet:
 
 def test_links_send_again(more: Fleet) -> None:
     crc = ("interconnect_errors_total", "nvlink", "crc")
-    told = [device(more, "n001", 0, second).reading.values[crc] for second in (59, 90, 200)]
-    assert told == [0, 1500, 3000]
+    readings = [device(more, "n001", 0, second).reading.values[crc] for second in (59, 90, 200)]
+    assert readings == [0, 1500, 3000]
 
 
 def test_rows_are_remapped(more: Fleet) -> None:
@@ -232,8 +232,8 @@ def test_a_node_that_was_rebooted_counts_from_zero(more: Fleet) -> None:
     assert after.node is not None
     assert after.node.device.boot_id == after.boot_id
     energy = ("energy_joules_total", "hardware")
-    told = [one.devices[0].reading.values[energy] for one in (before, after)]
-    assert 0 < told[1] < 1000 < told[0]
+    readings = [one.devices[0].reading.values[energy] for one in (before, after)]
+    assert 0 < readings[1] < 1000 < readings[0]
 
 
 def test_a_file_server_falls_silent_and_answers(more: Fleet) -> None:
@@ -352,11 +352,11 @@ def test_a_quantity_that_is_absent_has_its_letter_in_packed_ticks(
     )
     file.write_text(f"scenario: 1\nfaults: [{faults}]\n", encoding="utf-8")
     fleet = fleet_of(scenario=file, nodes=1, devices=2)
-    node, moment = fleet.nodes[0], fleet.instant_at(10.0)
-    condition = fleet.condition(node, moment)
-    _, told = TickWriter(fleet).devices(node, moment, condition, as_bytes=True)
+    node, now = fleet.nodes[0], fleet.instant_at(10.0)
+    condition = fleet.condition(node, now)
+    _, readings = TickWriter(fleet).devices(node, now, condition, as_bytes=True)
     series = node.units[0].plan.series
-    values = unpack(msgspec.msgpack.decode(told)[0][5])
+    values = unpack(msgspec.msgpack.decode(readings)[0][5])
     assert len(values) == len(series)
     letters = {one: value for one, value in zip(series, values, strict=True) if value in ("p", "")}
     assert letters == {("power_watts",): "p"}

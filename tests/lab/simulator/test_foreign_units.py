@@ -23,8 +23,8 @@ def test_dcgm_speaks_in_its_units(start_bench: Start) -> None:
     async def run() -> None:
         async with start_bench(dialect="dcgm") as bench:
             bench.clock.advance(100)
-            node, moment = bench.node("n008"), bench.server.now()
-            values = bench.fleet.snapshot(node, moment).devices[2].reading.values
+            node, now = bench.node("n008"), bench.server.now()
+            values = bench.fleet.snapshot(node, now).devices[2].reading.values
             text = await bench.text("n008")
             old = {name: sample(text, f"DCGM_FI_{name}", gpu="2") for name in LEGACY}
             assert old["DEV_SM_CLOCK"] == round(values["clock_hertz", "sm"] / 1e6)

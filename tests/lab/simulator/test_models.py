@@ -24,7 +24,7 @@ def machines(vendor: str) -> list[FixtureMachine]:
     ]
 
 
-def told(machine: FixtureMachine, folder: Path) -> set[str]:
+def reported(machine: FixtureMachine, folder: Path) -> set[str]:
     keys: set[str] = set()
     with machine.stage(folder) as stage:
         backend, poll = stage.backend(), Poll(stage.clock)
@@ -49,6 +49,6 @@ def is_worked_out(key: str) -> bool:
 def test_a_model_says_what_its_backend_can_say(vendor: str, tmp_path: Path) -> None:
     known: set[str] = set(NOT_COMPOSED.get(vendor, ()))
     for at, machine in enumerate(machines(vendor)):
-        known |= told(machine, tmp_path / str(at))
+        known |= reported(machine, tmp_path / str(at))
     model = {row.series[0] for row in MODELS[vendor]().rows}
     assert {key for key in model - known if not is_worked_out(key)} == set()

@@ -60,12 +60,12 @@ def test_the_nodes_that_hang_are_named(count: int) -> None:
 def test_what_is_announced_is_what_is_played(count: int) -> None:
     nodes = build(FleetSize(nodes=count, devices=8, vendor="mixed"))
     played = {fault.at_s for fault in rehearsal(nodes).faults}
-    told = demo_events(count)
-    assert told
-    assert {event.at_s for event in told} <= played
-    assert [event.at_s for event in told] == sorted(event.at_s for event in told)
+    events = demo_events(count)
+    assert events
+    assert {event.at_s for event in events} <= played
+    assert [event.at_s for event in events] == sorted(event.at_s for event in events)
     kinds = {fault.at_s: fault.spec.kind for fault in rehearsal(nodes).faults}
-    assert all((kinds[event.at_s] in NODE_KINDS) == event.of_nodes for event in told)
+    assert all((kinds[event.at_s] in NODE_KINDS) == event.of_nodes for event in events)
 
 
 def test_a_hub_of_before_knows_every_node_and_since_when_it_is_silent(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_a_hub_of_before_knows_every_node_and_since_when_it_is_silent(tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("code", "text", "said"),
+    ("code", "text", "expected"),
     [
         ("xid_79", None, "GPU has fallen off the bus"),
         ("xid_79", "my own", "my own"),
@@ -93,10 +93,10 @@ def test_a_hub_of_before_knows_every_node_and_since_when_it_is_silent(tmp_path: 
     ],
 )
 def test_an_event_without_words_says_what_its_code_means(
-    code: str, text: str | None, said: str
+    code: str, text: str | None, expected: str
 ) -> None:
     nodes = build(FleetSize(nodes=24, vendor="nvidia"))
     fault = next(one for one in rehearsal(nodes).faults if one.spec.kind is FaultKind.EVENT)
     spec = structs.replace(fault.spec, code=code, text=text or "")
     (event,) = events_of(structs.replace(fault, spec=spec), 1, 1, machines.device(0), "nvml")
-    assert event.text == said
+    assert event.text == expected

@@ -103,9 +103,9 @@ def checked(text: str) -> Scenario:
     ],
 )
 def test_a_mistake_is_named_with_file_line_and_key(text: str, message: str) -> None:
-    with pytest.raises(ConfigError) as told:
+    with pytest.raises(ConfigError) as refused:
         checked(text)
-    assert message in str(told.value)
+    assert message in str(refused.value)
 
 
 def test_one_run_names_every_mistake_from_the_top() -> None:

@@ -172,10 +172,10 @@ def test_the_quick_exposition_is_the_exporters(start_bench: Start) -> None:
             for seconds in (0, 90, 61):
                 bench.clock.advance(seconds)
                 for node in bench.fleet.nodes[:8]:
-                    moment = bench.server.now()
+                    now = bench.server.now()
                     for wanted, accept in ((False, "text/plain"), (True, OPENMETRICS)):
                         seen = await bench.text(node.name, Accept=accept)
-                        assert seen == render(bench.fleet.snapshot(node, moment), wanted)
+                        assert seen == render(bench.fleet.snapshot(node, now), wanted)
 
     asyncio.run(run())
 
@@ -197,10 +197,10 @@ def test_metrics_are_compressed_for_who_takes_it(start_bench: Start) -> None:
         async with start_bench() as bench:
             url = bench.url("n008", "/metrics")
             plain = await bench.text("n008", **{"Accept-Encoding": "identity"})
-            asked = {"Accept-Encoding": "gzip"}
+            headers = {"Accept-Encoding": "gzip"}
             async with (
                 aiohttp.ClientSession(auto_decompress=False) as session,
-                session.get(url, headers=asked) as answer,
+                session.get(url, headers=headers) as answer,
             ):
                 assert answer.headers["Content-Encoding"] == "gzip"
                 assert gzip.decompress(await answer.read()).decode() == plain

@@ -73,10 +73,10 @@ def test_targets_are_written_once_it_serves_and_a_signal_ends_it(
 )
 def test_a_mistake_is_reported_in_a_line(words: tuple[str, ...], message: str) -> None:
     process = start("--nodes", "2", "--listen", "127.0.0.1:0", *words)
-    _, told = process.communicate(timeout=GUARD_S)
+    _, stderr = process.communicate(timeout=GUARD_S)
     assert process.returncode != 0
-    assert message in told
-    assert "Traceback" not in told
+    assert message in stderr
+    assert "Traceback" not in stderr
 
 
 def test_clocks_of_nodes_are_right_though_starting_takes_time() -> None:

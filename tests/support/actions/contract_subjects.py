@@ -210,8 +210,8 @@ def _script_situations() -> Sequence[tuple[Intent, Observed]]:
             for one in JobState
         ),
     ]
-    said: list[dict[str, str]] = [{}, {"achieved": "yes"}, {"achieved": "no"}]
-    told = [{"told": one.value, "told_for_s": "1.0"} for one in ReportStatus]
+    observed: list[dict[str, str]] = [{}, {"achieved": "yes"}, {"achieved": "no"}]
+    reported = [{"told": one.value, "told_for_s": "1.0"} for one in ReportStatus]
     return [
         (
             intent(kind, job=_KEY, spare="n5", bad_nodes=("n1",), boot_id="b1"),
@@ -220,7 +220,7 @@ def _script_situations() -> Sequence[tuple[Intent, Observed]]:
         for kind in IntentKind
         for node in nodes
         for job in jobs
-        for own in (*said, *told)
+        for own in (*observed, *reported)
     ]
 
 

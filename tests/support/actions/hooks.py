@@ -53,9 +53,9 @@ def program(folder: Path, text: str, name: str = "hook") -> str:
 
 def printing(folder: Path, name: str = "observe", **document: Any) -> list[str]:
     """The command of a hook that says the document, and whatever is written over it later."""
-    told = folder / f"{name}.json"
-    told.write_bytes(msgspec.json.encode(document))
-    return [program(folder, f"exec cat {told}", name)]
+    answer = folder / f"{name}.json"
+    answer.write_bytes(msgspec.json.encode(document))
+    return [program(folder, f"exec cat {answer}", name)]
 
 
 def script(

@@ -20,7 +20,7 @@ class Pursuit(msgspec.Struct):
 
     ending: Ending
     steps: list[Step]
-    tolds: list[Report]
+    reports: list[Report]
 
     @property
     def kinds(self) -> list[str]:
@@ -62,7 +62,7 @@ async def pursue(
     `twice` each step that is idempotent is done two times.
     """
     done: list[Step] = []
-    tolds: list[Report] = []
+    reports: list[Report] = []
     end = time.monotonic() + within_s
     last: tuple[Step, float] | None = None
     while time.monotonic() < end:
@@ -70,7 +70,7 @@ async def pursue(
         proposal = action.propose(intent, observed)
         assert proposal == action.propose(intent, observed)
         if isinstance(proposal, Achieved | Refusal):
-            return Pursuit(proposal, done, tolds)
+            return Pursuit(proposal, done, reports)
         if isinstance(proposal, Wait):
             await asyncio.sleep(min(proposal.seconds, 0.5))
             continue
@@ -79,16 +79,16 @@ async def pursue(
             continue
         if before is not None:
             await before(proposal)
-        told = await action.perform(proposal, committed(intent))
+        report = await action.perform(proposal, committed(intent))
         if twice and action.steps[proposal.kind].idempotent:
             again = await action.perform(proposal, committed(intent))
             assert again.status is not ReportStatus.UNKNOWN, again
         done.append(proposal)
-        tolds.append(told)
-        assert len(done) < MOST_STEPS, (done, tolds)
+        reports.append(report)
+        assert len(done) < MOST_STEPS, (done, reports)
         settle_s = (
-            0.2 if told.status is ReportStatus.RETRY else action.steps[proposal.kind].settle_s
+            0.2 if report.status is ReportStatus.RETRY else action.steps[proposal.kind].settle_s
         )
         last = proposal, time.monotonic() + settle_s
     ways = [step.text for step in done]
-    raise AssertionError(f"neither achieved nor refused: {ways}, {tolds}, at last: {proposal}")
+    raise AssertionError(f"neither achieved nor refused: {ways}, {reports}, at last: {proposal}")

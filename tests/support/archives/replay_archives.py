@@ -108,5 +108,5 @@ def bad_day(folder: Path) -> Path:
     return folder
 
 
-def _times(*moments: int) -> pa.Array:
-    return pa.array(moments, pa.int64()).cast(pa.timestamp("ms", tz="UTC"))
+def _times(*times: int) -> pa.Array:
+    return pa.array(times, pa.int64()).cast(pa.timestamp("ms", tz="UTC"))

@@ -18,9 +18,9 @@ def apply(fleet: "SyntheticFleet", span: "Span") -> None:
     """All faults of a fleet, as far as they lie in a span."""
     for fault in fleet.plan.faults:
         during = (span.seconds > fault.at) & (span.seconds <= fault.at + fault.lasts)
-        begins = span.seconds[0] - fleet.plan.step_s <= fault.at < span.seconds[-1]
-        if during.any() or begins:
-            KINDS[fault.kind](fleet, span, fault, during, bool(begins))
+        starts = span.seconds[0] - fleet.plan.step_s <= fault.at < span.seconds[-1]
+        if during.any() or starts:
+            KINDS[fault.kind](fleet, span, fault, during, bool(starts))
 
 
 def _job_hangs(fleet: "SyntheticFleet", span: "Span", during: Mask, but: int = -1) -> None:
@@ -39,7 +39,7 @@ def _job_hangs(fleet: "SyntheticFleet", span: "Span", during: Mask, but: int = -
 
 
 def _unread(
-    fleet: "SyntheticFleet", span: "Span", fault: "Fault", during: Mask, begins: bool
+    fleet: "SyntheticFleet", span: "Span", fault: "Fault", during: Mask, starts: bool
 ) -> None:
     """A device whose reads fail: nothing says why, and its job works on."""
     devices = slice(None) if fault.device is None else fault.device
@@ -62,27 +62,27 @@ def _nothing_of(span: "Span", during: Mask, fault: "Fault") -> None:
 
 
 def _lost_with_row(
-    fleet: "SyntheticFleet", span: "Span", fault: "Fault", during: Mask, begins: bool
+    fleet: "SyntheticFleet", span: "Span", fault: "Fault", during: Mask, starts: bool
 ) -> None:
     _nothing_of(span, during, fault)
     _job_hangs(fleet, span, during)
-    if begins:
+    if starts:
         text = "NVRM: Xid (PCI:0000:1b:00): 79, GPU has fallen off the bus."
         span.events.append((fault.at + 20, fault.node, fault.device, "xid_79", text))
 
 
 def _lost_without_row(
-    fleet: "SyntheticFleet", span: "Span", fault: "Fault", during: Mask, begins: bool
+    fleet: "SyntheticFleet", span: "Span", fault: "Fault", during: Mask, starts: bool
 ) -> None:
     span.rows[during, fault.node, fault.device] = False
     _job_hangs(fleet, span, during)
 
 
 def _nvlink(
-    fleet: "SyntheticFleet", span: "Span", fault: "Fault", during: Mask, begins: bool
+    fleet: "SyntheticFleet", span: "Span", fault: "Fault", during: Mask, starts: bool
 ) -> None:
     _job_hangs(fleet, span, during)
-    if begins:
+    if starts:
         text = "NVRM: Xid (PCI:0000:1b:00): 149, pid=77, NETIR_LINK_EVT Fatal XC0 i0 Link 03 (0x1)"
         for after in (1, 2, 4):
             span.events.append((fault.at + after, fault.node, fault.device, "xid_149", text))
@@ -97,9 +97,9 @@ def _nvlink(
         )
 
 
-def _gsp(fleet: "SyntheticFleet", span: "Span", fault: "Fault", during: Mask, begins: bool) -> None:
+def _gsp(fleet: "SyntheticFleet", span: "Span", fault: "Fault", during: Mask, starts: bool) -> None:
     _job_hangs(fleet, span, during)
-    if begins:
+    if starts:
         span.events.append(
             (
                 fault.at + 3,
@@ -112,7 +112,7 @@ def _gsp(fleet: "SyntheticFleet", span: "Span", fault: "Fault", during: Mask, be
 
 
 def _hang(
-    fleet: "SyntheticFleet", span: "Span", fault: "Fault", during: Mask, begins: bool
+    fleet: "SyntheticFleet", span: "Span", fault: "Fault", during: Mask, starts: bool
 ) -> None:
     _job_hangs(fleet, span, during)
     span.device["utilization_ratio"][during, fault.node, fault.device] = 0.0
@@ -120,30 +120,30 @@ def _hang(
 
 
 def _unreachable(
-    fleet: "SyntheticFleet", span: "Span", fault: "Fault", during: Mask, begins: bool
+    fleet: "SyntheticFleet", span: "Span", fault: "Fault", during: Mask, starts: bool
 ) -> None:
     span.node_rows[during, fault.node] = False
     _job_hangs(fleet, span, during, but=fault.node)
 
 
-def _gap(fleet: "SyntheticFleet", span: "Span", fault: "Fault", during: Mask, begins: bool) -> None:
+def _gap(fleet: "SyntheticFleet", span: "Span", fault: "Fault", during: Mask, starts: bool) -> None:
     span.node_rows[during, fault.node] = False
 
 
 def _recorder_gap(
-    fleet: "SyntheticFleet", span: "Span", fault: "Fault", during: Mask, begins: bool
+    fleet: "SyntheticFleet", span: "Span", fault: "Fault", during: Mask, starts: bool
 ) -> None:
     span.node_rows[during] = False
 
 
 def _device_rows_gap(
-    fleet: "SyntheticFleet", span: "Span", fault: "Fault", during: Mask, begins: bool
+    fleet: "SyntheticFleet", span: "Span", fault: "Fault", during: Mask, starts: bool
 ) -> None:
     span.rows[during, fault.node] = False
 
 
-def _ecc(fleet: "SyntheticFleet", span: "Span", fault: "Fault", during: Mask, begins: bool) -> None:
-    if begins:
+def _ecc(fleet: "SyntheticFleet", span: "Span", fault: "Fault", during: Mask, starts: bool) -> None:
+    if starts:
         span.events.append(
             (
                 fault.at + 2,
@@ -168,9 +168,9 @@ def _ecc(fleet: "SyntheticFleet", span: "Span", fault: "Fault", during: Mask, be
 
 
 def _application(
-    fleet: "SyntheticFleet", span: "Span", fault: "Fault", during: Mask, begins: bool
+    fleet: "SyntheticFleet", span: "Span", fault: "Fault", during: Mask, starts: bool
 ) -> None:
-    if begins:
+    if starts:
         for device in range(fleet.plan.devices):
             span.events.append(
                 (
@@ -193,10 +193,10 @@ def _application(
 
 
 def _cleaned_up(
-    fleet: "SyntheticFleet", span: "Span", fault: "Fault", during: Mask, begins: bool
+    fleet: "SyntheticFleet", span: "Span", fault: "Fault", during: Mask, starts: bool
 ) -> None:
     """A job ends: its channels are removed on every device of its nodes."""
-    if begins:
+    if starts:
         for node in fault.nodes or range(fleet.workers):
             for device in range(fleet.plan.devices):
                 text = "NVRM: Xid (PCI:0000:1b:00): 45, pid=4001, name=python3, Ch 00000000"
@@ -204,16 +204,16 @@ def _cleaned_up(
 
 
 def _logged(
-    fleet: "SyntheticFleet", span: "Span", fault: "Fault", during: Mask, begins: bool
+    fleet: "SyntheticFleet", span: "Span", fault: "Fault", during: Mask, starts: bool
 ) -> None:
     """The kernel logs of the nodes have these lines."""
-    for node in fault.nodes if begins else ():
+    for node in fault.nodes if starts else ():
         for after, device, code, text in fault.lines:
             span.events.append((fault.at + after, node, device, code, text))
 
 
 def _booted(
-    fleet: "SyntheticFleet", span: "Span", fault: "Fault", during: Mask, begins: bool
+    fleet: "SyntheticFleet", span: "Span", fault: "Fault", during: Mask, starts: bool
 ) -> None:
     """The node starts anew."""
     after = span.seconds > fault.at
@@ -221,7 +221,7 @@ def _booted(
 
 
 def _straggler(
-    fleet: "SyntheticFleet", span: "Span", fault: "Fault", during: Mask, begins: bool
+    fleet: "SyntheticFleet", span: "Span", fault: "Fault", during: Mask, starts: bool
 ) -> None:
     at = during, fault.node, fault.device
     busy = span.device["utilization_ratio"][at] > 0.5
@@ -230,15 +230,15 @@ def _straggler(
 
 
 def _thermal(
-    fleet: "SyntheticFleet", span: "Span", fault: "Fault", during: Mask, begins: bool
+    fleet: "SyntheticFleet", span: "Span", fault: "Fault", during: Mask, starts: bool
 ) -> None:
-    _straggler(fleet, span, fault, during, begins)
+    _straggler(fleet, span, fault, during, starts)
     span.device["throttle_active.thermal_hardware"][during, fault.node, fault.device] = 1.0
     span.device["temperature_celsius.gpu"][during, fault.node, fault.device] = 92.0
 
 
 def _storage(
-    fleet: "SyntheticFleet", span: "Span", fault: "Fault", during: Mask, begins: bool
+    fleet: "SyntheticFleet", span: "Span", fault: "Fault", during: Mask, starts: bool
 ) -> None:
     nodes = list(fault.nodes or range(fleet.workers))
     at = np.ix_(during, np.array(nodes))
@@ -249,7 +249,7 @@ def _storage(
     span.device["power_watts"][at] = 300.0
     for way in ("transmit", "receive"):
         span.device[f"{_NVLINK}.{way}"][at] = 0.0
-    if begins:
+    if starts:
         for node in nodes:
             span.events.append(
                 (
@@ -264,7 +264,7 @@ def _storage(
 
 
 def _port(
-    fleet: "SyntheticFleet", span: "Span", fault: "Fault", during: Mask, begins: bool
+    fleet: "SyntheticFleet", span: "Span", fault: "Fault", during: Mask, starts: bool
 ) -> None:
     span.node["host_rdma_port_up.mlx5_0.1"][during, fault.node] = 0.0
 

@@ -126,12 +126,12 @@ class SyntheticFleet:
         step, count = self.plan.step_s, self.plan.seconds // self.plan.step_s
         times = np.arange(1, count + 1) * step
         phases = np.full(count, IDLE, dtype=np.intp)
-        for begin, end in self.jobs:
-            inside = (times >= begin) & (times < end)
+        for offset, end in self.jobs:
+            inside = (times >= offset) & (times < end)
             phases[inside] = TRAIN
             if self.plan.sessions:
-                phases[inside & (times < begin + 1500)] = LOAD
-                save = begin + 1500 + 5400
+                phases[inside & (times < offset + 1500)] = LOAD
+                save = offset + 1500 + 5400
                 while save < end:
                     phases[
                         inside & (times >= save) & (times < save + self._rng.uniform(180, 540))
@@ -142,17 +142,17 @@ class SyntheticFleet:
     def spans(self) -> Iterator[Span]:
         """Span after span."""
         step, whole = self.plan.step_s, self.plan.seconds
-        for begin in range(0, whole, SPAN_S):
-            count = (min(begin + SPAN_S, whole) - begin) // step
-            yield self._span(begin, count)
+        for offset in range(0, whole, SPAN_S):
+            count = (min(offset + SPAN_S, whole) - offset) // step
+            yield self._span(offset, count)
 
-    def _span(self, begin: int, count: int) -> Span:
+    def _span(self, offset: int, count: int) -> Span:
         from support.archives.synthetic_faults import apply
 
         plan, rng = self.plan, self._rng
         shape = count, plan.nodes, plan.devices
-        seconds: Floats = begin + np.arange(1, count + 1, dtype=np.float64) * plan.step_s
-        phase = np.repeat(self.phases[begin // plan.step_s :][:count, None], plan.nodes, axis=1)
+        seconds: Floats = offset + np.arange(1, count + 1, dtype=np.float64) * plan.step_s
+        phase = np.repeat(self.phases[offset // plan.step_s :][:count, None], plan.nodes, axis=1)
         phase[:, self.workers :] = IDLE
         training = (phase == TRAIN)[:, :, None]
         busy = np.repeat(training, plan.devices, axis=2)
@@ -367,22 +367,22 @@ class SyntheticFleet:
 
     def _job_rows(self) -> Iterator[JobRow]:
         start = self.plan.start
-        for number, (begin, end) in enumerate(self.jobs):
+        for number, (offset, end) in enumerate(self.jobs):
             for node in range(self.workers):
                 yield JobRow(
                     job=str(4000 + number),
                     user="amy",
                     node=self.names[node],
                     device=None,
-                    start=int((start + begin) * 1000),
+                    start=int((start + offset) * 1000),
                     end=int((start + end) * 1000) if end < self.plan.seconds else None,
                     nodes_wanted=self.workers,
                 )
 
     def _write_maintenance(self, folder: Path) -> None:
         windows = self.plan.maintenance
-        spans = [(begin, end) for _, begin, end in windows]
-        moments = [
+        spans = [(offset, end) for _, offset, end in windows]
+        columns = [
             [int((self.plan.start + one) * 1000) for one in times]
             for times in zip(*spans, strict=True)
         ] or [[], []]
@@ -391,8 +391,8 @@ class SyntheticFleet:
                 "node": pa.array(
                     [None if one[0] is None else self.names[one[0]] for one in windows], pa.string()
                 ),
-                "start": pa.array(moments[0], pa.int64()).cast(TIME),
-                "end": pa.array(moments[1], pa.int64()).cast(TIME),
+                "start": pa.array(columns[0], pa.int64()).cast(TIME),
+                "end": pa.array(columns[1], pa.int64()).cast(TIME),
                 "reason": pa.array(["update" for _ in windows], pa.string()),
             }
         )

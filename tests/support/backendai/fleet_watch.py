@@ -57,7 +57,7 @@ SETTINGS = RemedySettings(
     budget=Budget(share=0.5, most=10, min_available=0.5),
     spares=SpareSettings(nodes=(SPARE,), alike=()),
 )
-HEAR_EVERY_S = 10.0
+REPORT_EVERY_S = 10.0
 BAD = "i-gpu1"
 # When a rule begins to fire: after the engine has looked around.
 FAULT_S = 120.0
@@ -184,7 +184,7 @@ class BackendAiWatch:
         )
         return CaseChanged(node=name, case=case)
 
-    def hear(self) -> None:
+    def report(self) -> None:
         """What the hub is told of all nodes."""
         now = self.clock.wall()
         running = [row for row in self.manager.agents.rows.values() if row.runs]
@@ -216,8 +216,8 @@ class BackendAiWatch:
         await self.engine.start(self.journal.states())
         until = self.clock.wall() + seconds
         while self.clock.wall() < until:
-            self.hear()
-            await asyncio.sleep(HEAR_EVERY_S)
+            self.report()
+            await asyncio.sleep(REPORT_EVERY_S)
         await self.engine.stop()
 
     def run(self, seconds: float) -> None:

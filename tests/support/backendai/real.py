@@ -24,7 +24,7 @@ _GROUPS = ("spare", "quarantine")
 _ALIVE_S = 240.0
 # Where the scheduler has just chosen agents for a session that is cancelled, 26.9.6 keeps their slots,
 # though their rows say that they are idle. What it could not place it tries again only in a minute.
-_PLACED_S = 8.0
+_SCHEDULED_S = 8.0
 # Sessions take ten seconds where a stand-in takes none, so a run has to be requested.
 _NOT_REQUESTED = f"`make backendai` runs it on real servers ({VERSION_VARIABLE} names a release)"
 
@@ -115,7 +115,7 @@ class RealCluster(ServedCluster):
     async def _end_all(self, open_sessions: list[Row]) -> None:
         waiting = [row for row in open_sessions if row["status"] == "PENDING"]
         if waiting:
-            await asyncio.sleep(_PLACED_S)
+            await asyncio.sleep(_SCHEDULED_S)
         # One that is ended by force while it is being started may not end for minutes (26.1.0).
         for row in open_sessions:
             await self.until(row["session_id"], "PENDING", "RUNNING", "TERMINATING", *ENDED)

@@ -84,7 +84,7 @@ def fleet_view(
     """`count` nodes of some devices each, eight to a rack, with what is wrong with them."""
     faults = faults or {}
     names = [f"n{number:03d}" for number in range(1, count + 1)]
-    places: list[DeviceSlot] = []
+    slots: list[DeviceSlot] = []
     nows: list[DeviceNow] = []
     nodes: list[NodeNow] = []
     for number, name in enumerate(names):
@@ -92,8 +92,8 @@ def fleet_view(
         gone = [f for f, s in faults.items() if f.startswith(f"{name}/") and s == "missing"]
         nodes.append(NodeNow(name, state, _AGES[state], len(gone)))
         for index in range(0 if state == "never" else devices):
-            slot = len(places)
-            places.append(slot_of(slot, name, index, f"r{number // 8 + 1:02d}"))
+            slot = len(slots)
+            slots.append(slot_of(slot, name, index, f"r{number // 8 + 1:02d}"))
             nows.append(_now(slot, state, faults.get(f"{name}/{index}", ""), faults, name, index))
     return FleetView(
         sequence=1,
@@ -105,8 +105,8 @@ def fleet_view(
             name: {"rack": f"r{number // 8 + 1:02d}", "pool": "train"}
             for number, name in enumerate(names)
         }
-        | {place.node: place.labels for place in places},
-        slots=places,
+        | {entry.node: entry.labels for entry in slots},
+        slots=slots,
         devices=nows,
         events=tuple(events),
     )
@@ -164,17 +164,17 @@ def fleet_event(**parts: Any) -> FleetEvent:
 
 def sums_of(nodes: Sequence[NodeNow], devices: Sequence[DeviceNow]) -> FleetDocument:
     """What the hub would say of all of them together."""
-    heard = [now for now in devices if now.values[0] is not None and now.state != "stale"]
+    fresh = [now for now in devices if now.values[0] is not None and now.state != "stale"]
     return fleet_document(
         nodes_total=len(nodes),
         nodes=Counter(one.state for one in nodes),
         devices_total=len(devices),
         devices=Counter(one.state for one in devices),
         health=Counter(one.health for one in devices if one.state not in _UNJUDGED),
-        power_watts=sum(float(now.values[3] or 0) for now in heard),
-        memory_used_bytes=sum(int(now.values[1] or 0) for now in heard),
-        memory_size_bytes=sum(int(now.values[2] or 0) for now in heard),
-        utilization_ratio=sum(float(now.values[0] or 0) for now in heard) / max(len(heard), 1),
+        power_watts=sum(float(now.values[3] or 0) for now in fresh),
+        memory_used_bytes=sum(int(now.values[1] or 0) for now in fresh),
+        memory_size_bytes=sum(int(now.values[2] or 0) for now in fresh),
+        utilization_ratio=sum(float(now.values[0] or 0) for now in fresh) / max(len(fresh), 1),
     )
 
 
@@ -242,14 +242,14 @@ class FedRemedies:
     """Tells what it was given of remedies; notes words, and answers them as it was told to."""
 
     def __init__(self, page: RemediesPage | None = None, plan: Plan | None = None) -> None:
-        self.told = page
+        self.current = page
         self.trouble = ""
         self.shown_plan = plan
-        self.said: list[Command] = []
+        self.commands: list[Command] = []
         self.answer: Commanded | AccelwatchError = Commanded(notes=(), remedy=None)
 
     def page(self) -> RemediesPage | None:
-        return self.told
+        return self.current
 
     def problem(self) -> str:
         return self.trouble
@@ -260,7 +260,7 @@ class FedRemedies:
         return msgspec.structs.replace(self.shown_plan, node=node)
 
     async def send_command(self, command: Command) -> Commanded:
-        self.said.append(command)
+        self.commands.append(command)
         if isinstance(self.answer, AccelwatchError):
             raise self.answer
         return self.answer

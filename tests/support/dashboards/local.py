@@ -169,8 +169,8 @@ def stale(index: int) -> DeviceView:
 def node(count: int = 8, **replaced: DeviceView) -> Snapshot:
     """`count` busy devices; `d3=lost(3)` puts another in a place."""
     views = [busy_view(index) for index in range(count)]
-    for place, other in replaced.items():
-        views[int(place[1:])] = other
+    for name, other in replaced.items():
+        views[int(name[1:])] = other
     return msgspec.structs.replace(snapshot(), devices=tuple(views), interval_s=2.0)
 
 
@@ -211,23 +211,23 @@ def board_of(*, theme: str = "safe", ascii_only: bool = False, **preferences: An
 def with_history(board: Board, shot: Snapshot, seconds: int = 300) -> Board:
     """Waves in the rings of the devices, up to their present values or the last that were read."""
     for second in range(seconds):
-        moment = NOW - seconds + second
+        time = NOW - seconds + second
         left = min((seconds - second) / 30, 1.0)
         wave = 0.5 + 0.45 * math.sin(second / 23)
-        board.history.record([_before(one, moment, wave, left) for one in shot.devices])
+        board.history.record([_before(one, time, wave, left) for one in shot.devices])
     return board
 
 
-def _before(now: DeviceView, moment: float, wave: float, left: float) -> DeviceView:
+def _before(now: DeviceView, time: float, wave: float, left: float) -> DeviceView:
     """A device as it was: `left` is the share of the wave in it, the rest is of now."""
     seen = now if ("*",) not in now.reading.absent else busy_view(now.device.index)
-    if seen is not now and (now.sample_time is None or moment > now.sample_time):
+    if seen is not now and (now.sample_time is None or time > now.sample_time):
         return now
     found = seen.reading.values
     share = wave * left + float(found["utilization_ratio",]) * (1 - left)
     values = {**found, ("utilization_ratio",): share, ("power_watts",): 200 + 450 * share}
     reading = msgspec.structs.replace(seen.reading, values=values)
-    return msgspec.structs.replace(seen, sample_time=moment, reading=reading)
+    return msgspec.structs.replace(seen, sample_time=time, reading=reading)
 
 
 @contextlib.asynccontextmanager

@@ -66,7 +66,7 @@ def _residuals(signals: int, rows: int, nodes: int) -> Residuals:
     return Residuals(value, median, low, high, z, scale, usual, groups, held, best)
 
 
-def says(
+def evidence_against(
     rows: Sequence[int] | int,
     score: float,
     lasted_s: float = 600.0,

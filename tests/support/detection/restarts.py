@@ -62,7 +62,7 @@ class Numbering:
         """The same tick with rows in this order."""
         devices, nodes = self.devices, self.nodes
         names = frame.names
-        node_now = self._places(nodes, len(names.nodes))
+        node_now = self._new_rows(nodes, len(names.nodes))
         return frame._replace(
             names=Names(
                 tuple(names.nodes[row] for row in nodes),
@@ -96,10 +96,10 @@ class Numbering:
 
     def moves(self, devices: int, nodes: int) -> Moves:
         """Where so many rows of before are now."""
-        return Moves(self._places(self.devices, devices), self._places(self.nodes, nodes))
+        return Moves(self._new_rows(self.devices, devices), self._new_rows(self.nodes, nodes))
 
     @staticmethod
-    def _places(order: Indices, count: int) -> Indices:
-        places = np.full(count, -1, dtype=np.intp)
-        places[order] = np.arange(len(order))
-        return places
+    def _new_rows(order: Indices, count: int) -> Indices:
+        rows = np.full(count, -1, dtype=np.intp)
+        rows[order] = np.arange(len(order))
+        return rows

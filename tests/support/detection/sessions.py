@@ -24,8 +24,8 @@ class Sessions:
         now = tick * INTERVAL_S
         while self._until <= now + 2 * self._jitter_s:
             self._session()
-        begins = np.array([begin for begin, _ in self._plan])[:, np.newaxis] + self._late
-        at = (begins <= now).sum(axis=0) - 1
+        starts = np.array([start for start, _ in self._plan])[:, np.newaxis] + self._late
+        at = (starts <= now).sum(axis=0) - 1
         self._fleet.work = [self._plan[max(position, 0)][1] for position in at.tolist()]
 
     def _session(self) -> None:

@@ -41,7 +41,7 @@ class WorkingNode:
         self._rng = np.random.default_rng(seed)
         self._counted = {series: np.zeros(devices) for series in _GROWING}
         # A place in a chassis is warmer than another.
-        self._place = self._rng.normal(0.0, 3.0, devices)
+        self._warmth = self._rng.normal(0.0, 3.0, devices)
         self._devices = devices
 
     @property
@@ -69,7 +69,7 @@ class WorkingNode:
             return msgspec.structs.replace(lost, sample_age_s=age, owners=owners)
         values = composed.values(index)
         values[POWER] = float(np.round(640.0 * self._rng.normal(1.0, 0.004)))
-        values[HEAT] = float(np.round(60.0 + self._place[index] + self._rng.normal(0.0, 0.4)))
+        values[HEAT] = float(np.round(60.0 + self._warmth[index] + self._rng.normal(0.0, 0.4)))
         for series, counted in self._counted.items():
             values[series] = float(counted[index])
         if index in self.spoils:

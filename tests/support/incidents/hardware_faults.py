@@ -26,9 +26,13 @@ def failed(
     **fields: Any,
 ) -> Incident:
     """A GPU that has fallen off the bus so many days ago; an empty `name` is the node itself."""
-    began = now - days * DAY_S
+    started = now - days * DAY_S
     made = incident(
-        number, at=began, node=node, since=began, **{"id": f"i{number}", "updated": began, **fields}
+        number,
+        at=started,
+        node=node,
+        since=started,
+        **{"id": f"i{number}", "updated": started, **fields},
     )
     if "entity" in fields:
         return made

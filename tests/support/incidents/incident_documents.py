@@ -29,12 +29,12 @@ def incident_now(one: Incident, **changes: Any) -> IncidentNow:
 
 def low_power() -> IncidentNow:
     """A GPU that draws far less than the others of its job, since seven minutes."""
-    began = NOW - 420
+    started = NOW - 420
     one = incident(
         7,
         node="n002",
-        at=began + 60,
-        since=began,
+        at=started + 60,
+        since=started,
         entity=Entity(scope=Scope.DEVICE, node="n002", device="nvidia:GPU-000011"),
         severity=Severity.WARNING,
         confidence=Confidence.LOW,
@@ -58,16 +58,16 @@ def low_power() -> IncidentNow:
                 signal="throttle_active.thermal_hardware",
                 text="throttle_active.thermal_hardware is set",
                 value=1.0,
-                since=began + 30,
+                since=started + 30,
                 source="nvml",
             ),
         ),
         timeline=(
             TimelineEntry(
-                began + 60, TimelineKind.OPENED, "Draws far less power than its job's other GPUs"
+                started + 60, TimelineKind.OPENED, "Draws far less power than its job's other GPUs"
             ),
-            TimelineEntry(began + 200, TimelineKind.RULE, "Slowed down by heat"),
-            TimelineEntry(began + 300, TimelineKind.NOTE, "fan replaced at noon", "ada"),
+            TimelineEntry(started + 200, TimelineKind.RULE, "Slowed down by heat"),
+            TimelineEntry(started + 300, TimelineKind.NOTE, "fan replaced at noon", "ada"),
         ),
     )
     facts = {"device_name": "nvidia3", "model": "NVIDIA H100 80GB HBM3", "serial": "1650522000123"}
@@ -112,11 +112,11 @@ def hint() -> IncidentNow:
 def over() -> IncidentNow:
     """One that has ended."""
     one = incident(3, node="n011", at=NOW - 3000, title="No power reading")
-    moments = (
+    entries = (
         TimelineEntry(NOW - 3000, TimelineKind.OPENED, "No power reading"),
         TimelineEntry(NOW - 1800, TimelineKind.CLOSED, "cleared after 1200 s"),
     )
-    ended = msgspec.structs.replace(one, timeline=moments)
+    ended = msgspec.structs.replace(one, timeline=entries)
     return incident_now(
         ended, state="closed", closed=timestamp(NOW - 1800), rule="service.readings"
     )
@@ -213,13 +213,13 @@ def fleet_with_incidents(
     return msgspec.structs.replace(fleet, rules=rules, incidents=incidents)
 
 
-def past(began: float = NOW - 420) -> RecentHistory:
+def past(started: float = NOW - 420) -> RecentHistory:
     """Fifteen minutes of a device whose power fell when it began."""
     watts: list[float | None] = []
     load: list[float | None] = []
     for step in range(90):
-        moment = NOW - (89 - step) * 10
-        low = moment >= began
+        time = NOW - (89 - step) * 10
+        low = time >= started
         watts.append(120.0 + step % 3 if low else 610.0 + step % 5 * 6)
         load.append(0.99 if step % 7 else 0.93)
     return RecentHistory(
@@ -229,9 +229,9 @@ def past(began: float = NOW - 420) -> RecentHistory:
     )
 
 
-def graphs(began: float = NOW - 420) -> IncidentGraphs:
+def graphs(started: float = NOW - 420) -> IncidentGraphs:
     """The same beside 59 peers whose power stays; a gap of the device, and one of the peers."""
-    alone = past(began)
+    alone = past(started)
     watts = tuple(alone.values["power_watts"])
     watts = (*watts[:70], *[None] * 6, *watts[76:])
     middle = tuple(None if 20 <= step < 26 else 612.0 + step % 4 * 5 for step in range(90))
@@ -239,7 +239,7 @@ def graphs(began: float = NOW - 420) -> IncidentGraphs:
         id="i7",
         line="n002 nvidia3",
         band="other devices of job 48101 and model NVIDIA H100 80GB HBM3",
-        since=timestamp(began),
+        since=timestamp(started),
         end=timestamp(NOW),
         step_s=10.0,
         graphs=(

@@ -25,7 +25,7 @@ NOTICE = Notice(
     link="https://hub/i42",
     labels={"rule": "nvidia.gpu.lost", "node": "n12", "device": "nvidia3", "severity": "critical"},
 )
-ASKED = ApprovalRequest(
+REQUEST = ApprovalRequest(
     node="n12",
     plan="554dd877c172041b",
     steps=("take n12 out of the pool",),

@@ -148,7 +148,7 @@ class ServedCluster:
             status, found = await self.request("GET", path)
             # Not every version serves every kind.
             for item in found["items"] if status == 200 else ():
-                await self.request("DELETE", f"{_place(path, item['metadata'])}?{_AT_ONCE}")
+                await self.request("DELETE", f"{_path(path, item['metadata'])}?{_AT_ONCE}")
         async with asyncio.timeout(60):
             # A controller takes its finalizers off first.
             while (await self.ask("GET", "/api/v1/pods?limit=1"))["items"]:
@@ -177,7 +177,7 @@ class ServedCluster:
         raise AssertionError(f"the server knows no {manifest['kind']} of {version}")
 
 
-def _place(path: str, metadata: Any) -> str:
+def _path(path: str, metadata: Any) -> str:
     """Of an object in the list of all of its kind."""
     path = path.partition("?")[0]
     if "namespace" not in metadata:

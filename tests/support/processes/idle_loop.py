@@ -28,11 +28,11 @@ class _Waiting(selectors.DefaultSelector):
         self.now = self._left = time.monotonic()
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        began = time.monotonic()
-        self.now += min(began - self._left, _MOST_AT_WORK_S)
+        entered = time.monotonic()
+        self.now += min(entered - self._left, _MOST_AT_WORK_S)
         ready = super().select(timeout)
         self._left = time.monotonic()
-        waited_s = self._left - began
+        waited_s = self._left - entered
         if timeout is not None:
             waited_s = min(waited_s, max(timeout, 0.0))
         self.now += min(waited_s, _MOST_FOR_EVENT_S) if ready else waited_s

@@ -27,7 +27,7 @@ _STAGES = (Stage.UNKNOWN, Stage.FAILED, Stage.AWAITING_APPROVAL, Stage.DRAINING)
 def sick_state(now: float) -> RemedyState:
     """As an engine has it that is stopped, frozen, late, without spares and without budget."""
     since = now - _AN_HOUR_S
-    place = FailureDomain(node="n1", pools=("train",), domains=())
+    domain = FailureDomain(node="n1", pools=("train",), domains=())
     return RemedyState(
         remedies={
             f"n{number}": Remedy(
@@ -41,7 +41,7 @@ def sick_state(now: float) -> RemedyState:
         },
         stop=Stop(by="kim", at=since),
         breaker=BreakerState(standing=BreakerStatus.OPEN),
-        budget=BudgetState(own={"n1": Own(place=place, incidents=("i1",), at=since)}),
+        budget=BudgetState(own={"n1": Own(place=domain, incidents=("i1",), at=since)}),
         spares=SpareState(spares={"s1": Spare(standing=SpareStatus.FAILED)}),
         world=World(guard=DataGuardState(why="too few nodes are heard")),
     )

@@ -68,10 +68,10 @@ MOVES = (
 )
 
 
-def play(turns: Sequence[Turn], *, told: bool = False) -> History:
+def play(turns: Sequence[Turn], *, verbose: bool = False) -> History:
     """The history as it comes out; a person leaves everything in the end. Raises BrokenError."""
-    history = History(Drawn(()), told)
-    history.begin()
+    history = History(Drawn(()), verbose)
+    history.start()
     for turn in turns:
         for event in turn.events:
             history.rng = Drawn(event.numbers)

@@ -111,7 +111,7 @@ class Watch:
         # Nodes of which a person wants something in the step that is checked.
         self.commanded: set[str] = set()
 
-    def check(self, before: RemedyState, outcome: Outcome, now: float, began: bool) -> None:
+    def check(self, before: RemedyState, outcome: Outcome, now: float, restarted: bool) -> None:
         """Raise BrokenError when a step has done what must not be; `began`: an engine began in it."""
         after = outcome.state
         self._departures(before, after, now)
@@ -125,31 +125,31 @@ class Watch:
         self._find_handed_on(after)
         for intent in outcome.pursue:
             chore = intent in after.chores.values()
-            if intent.mark.incident == RESERVATION and not began:
+            if intent.mark.incident == RESERVATION and not restarted:
                 need(not _moves(after, intent.job), "a reservation is given back under a move")
             own = intent.mark.incident == OWN_END
             need(not own or intent.job in self.opted, "nobody wanted the job begun again")
-            if chore and self._is_chore(after, intent, now, began):
+            if chore and self._is_chore(after, intent, now, restarted):
                 continue
-            if began and self.flying.get(intent.node) == intent:
+            if restarted and self.flying.get(intent.node) == intent:
                 continue
             if intent.mark.incident == INCIDENT:
-                if not began:
+                if not restarted:
                     _spare_test(after, intent)
                 continue
-            self._begun(after, intent, now, outcome)
+            self._check_started(after, intent, now, outcome)
         if after.stop is not None:
             _stopped(after)
         self._nothing_waits_in_silence(after, outcome, now)
 
-    def _is_chore(self, state: RemedyState, intent: Intent, now: float, began: bool) -> bool:
+    def _is_chore(self, state: RemedyState, intent: Intent, now: float, restarted: bool) -> bool:
         """Whether it is no node's, and is as it may be; after a start it goes on."""
         if intent.kind in CHORES or intent in self.handed_on:
             return True
-        if intent.kind is Kind.DRAW_SPARE and not began:
+        if intent.kind is Kind.DRAW_SPARE and not restarted:
             need(state.stop is None, "a spare is drawn after STOP")
             _free_spare(state, intent)
-        if intent.kind is Kind.MOVE_JOB and not began:
+        if intent.kind is Kind.MOVE_JOB and not restarted:
             self._goes_on(state, intent, now)
         return intent.kind in (Kind.DRAW_SPARE, Kind.MOVE_JOB)
 
@@ -226,7 +226,9 @@ class Watch:
             if not held and stage in (Stage.HEALTHY, Stage.PROBATION) and not was.approval.forced:
                 self.released[node] = now
 
-    def _begun(self, state: RemedyState, intent: Intent, now: float, outcome: Outcome) -> None:
+    def _check_started(
+        self, state: RemedyState, intent: Intent, now: float, outcome: Outcome
+    ) -> None:
         remedy = state.remedies.get(intent.node)
         need(remedy is not None and remedy.pursuing == intent, f"{intent.kind} is nobody's")
         assert remedy is not None
@@ -271,11 +273,11 @@ class Watch:
         need(state.stop is None, f"{kind} after STOP")
         need(remedy.node not in state.vetoes, f"{kind} of a held node")
         need(world.guard.is_warmed_up and not world.guard.why, f"{kind} in the dark")
-        heard = world.node_statuses.get(remedy.node)
-        need(seen is not None and heard is not None, f"{kind} of who is not known")
+        status = world.node_statuses.get(remedy.node)
+        need(seen is not None and status is not None, f"{kind} of who is not known")
         assert seen is not None
-        assert heard is not None
-        need(heard.boot_id == seen.boot_id, f"{kind} of a machine that may be another")
+        assert status is not None
+        need(status.boot_id == seen.boot_id, f"{kind} of a machine that may be another")
         need(seen.hold_state is not HoldState.FOREIGN, f"{kind} of a node of somebody else")
         if kind in ON_EVIDENCE:
             _read_lately(state, remedy, intent, now)
@@ -283,7 +285,7 @@ class Watch:
                 self._led(state, remedy)
         if not remedy.approval.manual:
             height = NEEDS[kind].height
-            need(Ceiling(heard.ceiling).height >= height, f"{kind} above the profile's ceiling")
+            need(Ceiling(status.ceiling).height >= height, f"{kind} above the profile's ceiling")
             need(
                 Ceiling(self.settings.ceiling).height >= height, f"{kind} above the site's ceiling"
             )
@@ -452,12 +454,12 @@ class Watch:
         need(not intent.revive or intent.job in remedy.jobs.lost, "nobody saw the job die")
         self._counted_move(intent, now)
         need(intent.node in intent.bad_nodes, "a job may start where it was")
-        seen, heard = (
+        seen, status = (
             state.world.scheduler_nodes[remedy.target],
             state.world.node_statuses.get(remedy.node),
         )
-        heard_now = heard is not None and not heard.down and now - heard.time <= FRESH_S
-        answers = seen.answering is not False or heard_now
+        answers_now = status is not None and not status.down and now - status.time <= FRESH_S
+        answers = seen.answering is not False or answers_now
         if policy.fence is Fence.REQUIRE and not answers:
             need(remedy.jobs.fenced, "a second copy of a job beside one that may still run")
 
@@ -493,8 +495,8 @@ class Watch:
         if intent.revive and not is_handed_on:
             self._revival(state, intent, now)
             return
-        begun = any(job == str(intent.job) for _, job in self.moves)
-        need(begun, "a job waits on that nobody has begun to move")
+        started = any(job == str(intent.job) for _, job in self.moves)
+        need(started, "a job waits on that nobody has begun to move")
 
     def _revival(self, state: RemedyState, intent: Intent, now: float) -> None:
         """A job that has died is restarted: only with something else than the last time."""
@@ -518,8 +520,8 @@ class Watch:
         last = history.deaths[-1]
         other = not set(run.seen.nodes).isdisjoint(intent.avoided) or bool(run.group)
         passed = bool(last.blamed) and set(last.blamed) <= set(history.passed)
-        begins_at = intent.checkpoint or run.seen.checkpoint
-        same = not passed and begins_at == last.tried.checkpoint
+        starts_from = intent.checkpoint or run.seen.checkpoint
+        same = not passed and starts_from == last.tried.checkpoint
         # Of one that has died of itself the first run is no retry; that a bad node's job was moved
         # before its first death does not count.
         once = len(history.resumed) == 1 or len(history.deaths) == 1
@@ -527,8 +529,8 @@ class Watch:
         need(other or first or not same, "the same is tried once more")
         need(not (intent.checkpoint and last.device_fault), "an older checkpoint for a bad device")
         alike = history.deaths[-self.settings.resume.same_step :]
-        places = {death.newest if death.step is None else str(death.step) for death in alike}
-        own = len(alike) == self.settings.resume.same_step and len(places) == 1 and "" not in places
+        steps = {death.newest if death.step is None else str(death.step) for death in alike}
+        own = len(alike) == self.settings.resume.same_step and len(steps) == 1 and "" not in steps
         need(not own or any(one.device_fault for one in alike), "a job is restarted in vain")
 
 
@@ -540,20 +542,20 @@ def need(holds: bool, text: str) -> None:
 
 def _read_lately(state: RemedyState, remedy: Remedy, intent: Intent, now: float) -> None:
     """What rests on a device needs a reading that is not old, but for what a silence itself proves."""
-    seen, heard = state.world.scheduler_nodes[intent.node], state.world.node_statuses[remedy.node]
+    seen, status = state.world.scheduler_nodes[intent.node], state.world.node_statuses[remedy.node]
     if remedy.approval.manual or remedy.repair.unfit or remedy.jobs.fenced:
         return
     # A job that was found dead since the last poll runs there no more, whatever that poll shows.
     if intent.kind is Kind.MOVE_JOB and (intent.revive or intent.job not in seen.jobs):
         return
-    given_up = heard.down or now - heard.time > FRESH_S
+    given_up = status.down or now - status.time > FRESH_S
     if seen.answering is False and given_up:
         return
     if any(case.silence for case in remedy.cases):
         return
     if remedy.mark_lost and remedy.approval.approved and intent.kind is Kind.QUARANTINE:
         return
-    need(not heard.late and now - heard.time <= FRESH_S, f"{intent.kind} on an old reading")
+    need(not status.late and now - status.time <= FRESH_S, f"{intent.kind} on an old reading")
 
 
 def _jobs_on(state: RemedyState, remedy: Remedy) -> tuple[JobKey, ...]:
@@ -622,14 +624,14 @@ def _reservations(state: RemedyState) -> None:
         if scheduler is None or scheduler.unavailable:
             continue
         for one in kept:
-            begun = [
+            started = [
                 intent.job
                 for intent in state.chores.values()
                 if intent.mark.incident == RESERVATION
             ]
             tried = state.world.not_before.get(one.name, float("-inf")) >= scheduler.time
             drains = any(one.stage is Stage.DRAINING for one in state.remedies.values())
-            known = one.job in begun or tried or drains or _moves(state, one.job)
+            known = one.job in started or tried or drains or _moves(state, one.job)
             need(known, f"nobody gives {one.name} back")
 
 
@@ -645,8 +647,8 @@ def _free_spare(state: RemedyState, intent: Intent) -> None:
     need(spare is not None and spare.hold_state is HoldState.OPEN, "a spare that is not free")
     remedy = state.remedies.get(intent.spare)
     # What a rule without an action finds is told to people and makes no spare unusable.
-    begun = remedy is not None and remedy.stage not in (Stage.SUSPECT, Stage.SUPPRESSED)
-    need(not begun and not _keeps_out(state, remedy), "a spare that something is wrong with")
+    started = remedy is not None and remedy.stage not in (Stage.SUSPECT, Stage.SUPPRESSED)
+    need(not started and not _keeps_out(state, remedy), "a spare that something is wrong with")
 
 
 def _spare_test(state: RemedyState, intent: Intent) -> None:
@@ -696,9 +698,9 @@ def check_release(state: RemedyState, remedy: Remedy, now: float) -> None:
     # critical ("Only rules with an action act" in docs/remediation.md).
     need(not any(map(_bars, _counting(state, remedy))), "released while something is wrong")
     good, known = state.world.good.get(remedy.node), remedy.repair.verification
-    heard = state.world.node_statuses.get(remedy.node)
+    status = state.world.node_statuses.get(remedy.node)
     need(good is not None and now - good.until <= FRESH_S, "released without fresh data")
-    need(heard is not None and heard.healthy is not False, "released while it is seen to be bad")
+    need(status is not None and status.healthy is not False, "released while it is seen to be bad")
     assert good is not None
     need(known is None or known.generation == good.generation, "released as another machine")
     if known is not None and not remedy.approval.vouched and remedy.policy is not None:
@@ -720,6 +722,6 @@ def _counting(state: RemedyState, remedy: Remedy) -> list[Case]:
 
 def _groups(state: RemedyState, node: str) -> tuple[str, ...]:
     """Pools, then the rack."""
-    seen, heard = state.world.scheduler_nodes.get(node), state.world.node_statuses.get(node)
+    seen, status = state.world.scheduler_nodes.get(node), state.world.node_statuses.get(node)
     pools = tuple(f"pool={pool}" for pool in (() if seen is None else seen.pools))
-    return (*(pools or ("pool=",)), f"rack={'' if heard is None else heard.rack}")
+    return (*(pools or ("pool=",)), f"rack={'' if status is None else status.rack}")

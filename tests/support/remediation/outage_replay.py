@@ -49,13 +49,13 @@ class Replay:
     ground: Ground = field(init=False)
     absences: list[Absence] = field(default_factory=list)
     repairs: int = 0
-    _began: float = field(init=False)
+    _started_at: float = field(init=False)
     _out_since: float | None = None
     _repaired_at: float | None = None
 
     def __post_init__(self) -> None:
         self.ground = Ground(count=1, settings=self.settings)
-        self._began = self.ground.now
+        self._started_at = self.ground.now
 
     @property
     def settings(self) -> RemedySettings:
@@ -70,19 +70,19 @@ class Replay:
     def run(self, outages: Sequence[Outage], days: float) -> list[Absence]:
         """All outages of the node; what it is still out for at the end ends with the trace."""
         for at, outage in enumerate(outages):
-            self._until(self._began + outage.start * DAY_S)
+            self._until(self._started_at + outage.start * DAY_S)
             case = self.ground.fault(_NODE, incident=f"i-{at}", policy=self.policy)
             self._decided()
-            self._jump(self._began + outage.end * DAY_S)
+            self._jump(self._started_at + outage.end * DAY_S)
             self.ground.clear(_NODE, case)
-        self._until(self._began + days * DAY_S)
+        self._until(self._started_at + days * DAY_S)
         if self._out_since is not None:
             self._back(days)
         return self.absences
 
     @property
     def _days(self) -> float:
-        return (self.ground.now - self._began) / DAY_S
+        return (self.ground.now - self._started_at) / DAY_S
 
     def _decided(self) -> None:
         """The fault that began has the node taken out, unless it is out."""
@@ -95,42 +95,42 @@ class Replay:
                 self.ground.end(_NODE)
         assert self._out_since is not None, f"not taken out: {self.ground.stage(_NODE)}"
 
-    def _until(self, moment: float) -> None:
+    def _until(self, until: float) -> None:
         """Time passes, in which a node that is out may come back."""
-        while self._out_since is not None and self.ground.now < moment:
+        while self._out_since is not None and self.ground.now < until:
             if self.ground.stage(_NODE) is Stage.SERVICE:
-                self._serviced(moment)
+                self._serviced(until)
                 continue
-            self._looks(moment)
+            self._looks(until)
             if self._pending() is IntentKind.RELEASE:
                 self.ground.end(_NODE)
                 self._back(self._days)
-        self._jump(moment)
+        self._jump(until)
 
     @property
     def _row_s(self) -> float:
         """For how long looks at a node that is verified may be told at once: a small part of that."""
         return min(max(self.passive_s / 48, _LOOK_S), _LONGEST_ROW_S)
 
-    def _looks(self, moment: float) -> None:
+    def _looks(self, until: float) -> None:
         """Time passes with a look each minute; what they showed is evaluated at its end."""
         ground, node = self.ground, self.ground.nodes[_NODE]
-        start, ground.now = ground.now, min(ground.now + self._row_s, moment)
+        start, ground.now = ground.now, min(ground.now + self._row_s, until)
         count = math.ceil((ground.now - start) / _LOOK_S)
         row = [node.status(start + at * _LOOK_S) for at in range(1, count)]
         ground.step(look=False, seen=(*row, *ground.looks()))
         if row:
-            ground.wait(min(_SEEN_S, moment - ground.now), every=_LOOK_S / 2)
+            ground.wait(min(_SEEN_S, until - ground.now), every=_LOOK_S / 2)
 
-    def _serviced(self, moment: float) -> None:
+    def _serviced(self, until: float) -> None:
         """A person repairs what only a person gives back, and says so."""
         if self._repaired_at is None:
             self._repaired_at = self.ground.now + self.repair_s
-        if self._repaired_at >= moment:
-            self._jump(moment)
+        if self._repaired_at >= until:
+            self._jump(until)
             return
         self._jump(self._repaired_at)
-        self.ground.say(Verb.RECOVERED, _NODE)
+        self.ground.send_command(Verb.RECOVERED, _NODE)
         self._repaired_at = None
         self.repairs += 1
 
@@ -139,13 +139,13 @@ class Replay:
         self.absences.append(Absence(self._out_since, at))
         self._out_since = None
 
-    def _jump(self, moment: float) -> None:
+    def _jump(self, until: float) -> None:
         """Nothing can happen until shortly before the moment."""
-        if moment - _SEEN_S > self.ground.now:
-            self.ground.now = moment - _SEEN_S
+        if until - _SEEN_S > self.ground.now:
+            self.ground.now = until - _SEEN_S
             self.ground.step()
-        if moment > self.ground.now:
-            self.ground.wait(moment - self.ground.now, every=_LOOK_S / 2)
+        if until > self.ground.now:
+            self.ground.wait(until - self.ground.now, every=_LOOK_S / 2)
 
     def _pending(self) -> IntentKind | None:
         intent = self.ground.flying.get(_NODE)

@@ -43,7 +43,7 @@ POLICY = Policy(
 SETTINGS = RemedySettings(ceiling="resume", spares=SpareSettings(nodes=SPARES))
 # After that an engine that has just begun may act.
 LOOKED_AROUND_S = 240.0
-HEAR_EVERY_S = 5.0
+REPORT_EVERY_S = 5.0
 # How long the engine may take from the incident until the job runs, before a person is called.
 PATIENCE_S = 600.0
 # How long a rule goes on firing on a node that has nothing.
@@ -64,7 +64,7 @@ class WideScheduler(FakeScheduler):
         free = [name for name in self.nodes if self.is_free(name, job)]
         if job.may_start is None or now < job.may_start or len(free) < self.width:
             return
-        kept = sorted(free, key=lambda name: name not in job.place)
+        kept = sorted(free, key=lambda name: name not in job.reserved)
         job.nodes, job.state = tuple(sorted(kept[: self.width])), JobState.RUNNING
         job.restarts += 1
         for name in job.nodes:
@@ -120,9 +120,9 @@ class Recovery:
 
     async def _play(self) -> Recovered:
         await self.engine.start(())
-        hearing = asyncio.create_task(self._hear())
+        reporting = asyncio.create_task(self._report())
         await asyncio.sleep(LOOKED_AROUND_S)
-        began = self.bench.clock.wall()
+        started = self.bench.clock.wall()
         runs = 0
         while True:
             self._break()
@@ -132,8 +132,8 @@ class Recovery:
             if not self._is_broken() or self.rng.random() >= self.fault.again:
                 break
             await asyncio.sleep(self.rng.uniform(*FAILS_AGAIN_S))
-        seconds = self.bench.clock.wall() - began
-        hearing.cancel()
+        seconds = self.bench.clock.wall() - started
+        reporting.cancel()
         await self.engine.stop()
         if self.by_person:
             after = by_hand(self.rng, self.people)
@@ -168,13 +168,13 @@ class Recovery:
         if node is None:
             self.by_person = True
             return 0
-        told = len(self.notes)
+        count = len(self.notes)
         self._fire(node)
         for _ in range(int(PATIENCE_S)):
             await asyncio.sleep(1.0)
             if self.job.restarts > restarts and self.job.state is JobState.RUNNING:
                 return self.job.restarts - restarts
-            if any(note.loudness is Loudness.ALERT for note in self.notes[told:]):
+            if any(note.loudness is Loudness.ALERT for note in self.notes[count:]):
                 break
         self.by_person = True
         return 0
@@ -212,25 +212,25 @@ class Recovery:
         )
         self.engine.submit_changes([CaseChanged(node=node, case=closed)])
 
-    async def _hear(self) -> None:
+    async def _report(self) -> None:
         while True:
             self.world.pass_time()
             if self.world.nodes[self.broken].boot_id != self.boot and self.broken in self.cases:
                 self._clear(self.broken)
-            self._hear_once()
-            await asyncio.sleep(HEAR_EVERY_S)
+            self._report_once()
+            await asyncio.sleep(REPORT_EVERY_S)
 
-    def _hear_once(self) -> None:
+    def _report_once(self) -> None:
         now = self.bench.clock.wall()
         up = [node for node in self.world.nodes.values() if node.answering]
-        sight = FleetCoverage(
+        coverage = FleetCoverage(
             time=now,
             monotonic=self.bench.clock.monotonic(),
             late_s=0.0,
             agents=NODES,
             silent=NODES - len(up),
         )
-        heard = [
+        statuses = [
             NodeStatus(
                 node=node.name,
                 time=now,
@@ -245,4 +245,4 @@ class Recovery:
             )
             for node in up
         ]
-        self.engine.submit_observations([sight, *heard])
+        self.engine.submit_observations([coverage, *statuses])

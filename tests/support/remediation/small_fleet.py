@@ -37,7 +37,7 @@ from accelwatch.remediation.policy.step.step import step
 from accelwatch.remediation.settings import Budget, RemedySettings
 
 ACTION = "slurm"
-BEGIN = 1_000_000.0
+START = 1_000_000.0
 SETTINGS = RemedySettings(ceiling="resume", budget=Budget(share=0.25, most=10, min_available=0.7))
 POLICY = Policy(
     rule="nvidia.gpu.lost",
@@ -56,7 +56,7 @@ class Node:
 
     name: str
     rack: str
-    standing: HoldState = HoldState.OPEN
+    hold_state: HoldState = HoldState.OPEN
     mark: OwnerAnnotation | None = None
     set_by: str = ""
     answering: bool = True
@@ -73,7 +73,7 @@ class Node:
     jobs: tuple[JobKey, ...] = ()
     jobs_missing: str = ""
     # Of all jobs that ever were there.
-    begin_again: frozenset[JobKey] = frozenset()
+    restartable: frozenset[JobKey] = frozenset()
     maintenance: bool = False
     incarnation: str = ""
     undone: str = ""
@@ -89,14 +89,14 @@ class Node:
 
     def seen(self) -> NodeObservation:
         key = (
-            self.standing,
+            self.hold_state,
             self.mark,
             self.set_by,
             self.answering,
             self.boot,
             self.jobs,
             self.jobs_missing,
-            self.begin_again,
+            self.restartable,
             self.maintenance,
             self.incarnation,
             self.undone,
@@ -110,7 +110,7 @@ class Node:
     def _seen(self) -> NodeObservation:
         return NodeObservation(
             name=self.name,
-            hold_state=self.standing,
+            hold_state=self.hold_state,
             answering=self.answering,
             annotation=self.mark,
             set_by=self.set_by,
@@ -118,7 +118,7 @@ class Node:
             boot_id=self.boot_id,
             jobs=self.jobs,
             jobs_missing=self.jobs_missing,
-            restartable=self.begin_again.intersection(self.jobs),
+            restartable=self.restartable.intersection(self.jobs),
             pools=("train",),
             maintenance=self.maintenance,
             incarnation=self.incarnation,
@@ -157,14 +157,14 @@ class Ground:
 
     count: int = 40
     settings: RemedySettings = SETTINGS
-    now: float = BEGIN
+    now: float = START
     # By how much the hub's clock was set back; its count of seconds goes on.
     back_s: float = 0.0
     state: RemedyState = field(default_factory=RemedyState)
     nodes: dict[str, Node] = field(default_factory=dict)
     # By node: what was begun, and has not ended.
     flying: dict[str, Intent] = field(default_factory=dict)
-    begun: list[Intent] = field(default_factory=list)
+    started: list[Intent] = field(default_factory=list)
     cancelled: list[Intent] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
     records: list[StateRecord] = field(default_factory=list)
@@ -208,7 +208,7 @@ class Ground:
         looks = self.looks() if look else ()
         outcome = step(self.state, changes, (*looks, *seen), self.now, self.settings)
         self.state = outcome.state
-        self.begun += outcome.pursue
+        self.started += outcome.pursue
         self.cancelled += outcome.cancel
         self.notes += outcome.notes
         self.records += outcome.records
@@ -221,15 +221,15 @@ class Ground:
     def looks(self) -> tuple[WorldObservation, ...]:
         """All that can be seen now."""
         silent = sum(not node.agent for node in self.nodes.values())
-        sight = FleetCoverage(
+        coverage = FleetCoverage(
             time=self.now,
             monotonic=self.now + self.back_s,
             late_s=0.0,
             agents=len(self.nodes),
             silent=silent,
         )
-        heard = [node.status(self.now) for node in self.nodes.values() if node.agent]
-        heard += [
+        statuses = [node.status(self.now) for node in self.nodes.values() if node.agent]
+        statuses += [
             silent_status(self.state.world.node_statuses[node.name])
             for node in self.nodes.values()
             if node.given_up
@@ -248,13 +248,13 @@ class Ground:
                 controller_boot=str(self.boots),
                 impossible=self.impossible,
             )
-        return (sight, *heard, poll)
+        return (coverage, *statuses, poll)
 
     def controller_starts(self, *, loses_state: bool = False) -> None:
         """The scheduler's controller is started anew, with its state or without."""
         self.boots += 1
         for node in self.nodes.values() if loses_state else ():
-            node.standing, node.mark, node.set_by, node.jobs = HoldState.OPEN, None, "", ()
+            node.hold_state, node.mark, node.set_by, node.jobs = HoldState.OPEN, None, "", ()
 
     def set_back(self, seconds: float) -> None:
         """The hub's clock is set back; nothing is seen at that moment."""
@@ -287,7 +287,7 @@ class Ground:
         self.nodes[name].healthy = True
         self.step(CaseChanged(node=name, case=msgspec.structs.replace(case, open=False)))
 
-    def say(self, verb: Verb, node: str = "", **fields: object) -> Outcome:
+    def send_command(self, verb: Verb, node: str = "", **fields: object) -> Outcome:
         """A person asks for something."""
         command = Command(verb=verb, by="ana", at=self.now, node=node)
         return self.step(msgspec.structs.replace(command, **fields))
@@ -361,7 +361,7 @@ class Ground:
             case IntentKind.QUARANTINE:
                 taken_out(node, intent)
             case IntentKind.RELEASE:
-                node.standing, node.mark, node.set_by = HoldState.OPEN, None, ""
+                node.hold_state, node.mark, node.set_by = HoldState.OPEN, None, ""
                 node.quarantined_devices = ()
             case IntentKind.REBOOT | IntentKind.POWER_CYCLE:
                 node.boot += 1
@@ -381,26 +381,26 @@ class Ground:
 
     def kinds(self, name: str) -> list[IntentKind]:
         """What was begun for a node so far."""
-        return [intent.kind for intent in self.begun if intent.node == name]
+        return [intent.kind for intent in self.started if intent.node == name]
 
     def of_kind(self, kind: IntentKind) -> list[Intent]:
         """What of a kind was begun so far."""
-        return [intent for intent in self.begun if intent.kind is kind]
+        return [intent for intent in self.started if intent.kind is kind]
 
 
 def taken_out(node: Node, intent: Intent) -> None:
     """A node bears our mark, of the whole of it or of some of its devices."""
     devices = {device.id for device in intent.devices}
-    is_of_node = node.standing is HoldState.OURS and not node.quarantined_devices
+    is_of_node = node.hold_state is HoldState.OURS and not node.quarantined_devices
     node.quarantined_devices = tuple(
         sorted(devices | set(node.quarantined_devices)) if devices and not is_of_node else ()
     )
-    node.standing, node.mark, node.set_by = HoldState.OURS, intent.mark, "accelwatch"
+    node.hold_state, node.mark, node.set_by = HoldState.OURS, intent.mark, "accelwatch"
 
 
-def silent_status(heard: NodeStatus) -> NodeStatus:
+def silent_status(status: NodeStatus) -> NodeStatus:
     """What is told of a node that was heard so, and not since."""
-    return msgspec.structs.replace(heard, healthy=None, down=True)
+    return msgspec.structs.replace(status, healthy=None, down=True)
 
 
 def job_policy(**fields: object) -> Policy:

@@ -55,8 +55,8 @@ from accelwatch.remediation.settings import Budget, DataGuard, RemedySettings, S
 from support.remediation.invariants import BrokenError, Watch
 from support.remediation.small_fleet import (
     ACTION,
-    BEGIN,
     POLICY,
+    START,
     Node,
     silent_status,
     taken_out,
@@ -117,10 +117,10 @@ _RUNS = {False: JobState.RUNNING, True: JobState.WAITING}
 class History:
     """One history."""
 
-    def __init__(self, seed: int | random.Random, told: bool = False) -> None:
+    def __init__(self, seed: int | random.Random, verbose: bool = False) -> None:
         self.rng = seed if isinstance(seed, random.Random) else random.Random(seed)
-        self.told = told
-        self.now = BEGIN
+        self.verbose = verbose
+        self.now = START
         self.nodes = [
             Node(f"n{at:02d}", f"r{at // 8}", serial=f"board-{at}") for at in range(NODES)
         ]
@@ -141,8 +141,8 @@ class History:
         self.doubtful: list[Intent] = []
         self.late: list[WorldObservation] = []
         self.changes: list[Change] = []
-        self.heard: list[WorldObservation] = []
-        self.began = False
+        self.received: list[WorldObservation] = []
+        self.has_started = False
         # Stages, and kinds of what was begun.
         self.visited: set[Stage | Kind] = set()
         calm = self.rng.random() < 0.6
@@ -175,7 +175,7 @@ class History:
 
     def run(self, *, leave: bool = True) -> None:
         """Walk, and at the end have a person leave everything. Raises BrokenError."""
-        self.begin()
+        self.start()
         for at in range(STEPS):
             for move in self.plan[3 * at : 3 * at + self.rng.randint(1, 3)]:
                 move()
@@ -185,9 +185,9 @@ class History:
         if leave:
             self.ways_out()
 
-    def begin(self) -> None:
+    def start(self) -> None:
         self.changes.append(Started(token=1, at=self.now))
-        self.began = True
+        self.has_started = True
         self.step()
         self.look(0.0, everybody=True)
         self.step()
@@ -197,21 +197,23 @@ class History:
 
     def step(self) -> None:
         """Hand over what has gathered, in any order."""
-        self.rng.shuffle(self.heard)
-        changes, heard, began = self.changes, self.heard, self.began
-        self.changes, self.heard, self.began = [], [], False
+        self.rng.shuffle(self.received)
+        changes, received, has_started = self.changes, self.received, self.has_started
+        self.changes, self.received, self.has_started = [], [], False
         before = self.state
         self.watch.commanded = {one.node for one in changes if isinstance(one, Command)}
-        outcome = step(before, changes, heard, self.now, SETTINGS)
+        outcome = step(before, changes, received, self.now, SETTINGS)
         self.state = outcome.state
-        if self.told:
-            print(f"{self.now:.0f}", *changes, *(one for one in heard if isinstance(one, Pursued)))
+        if self.verbose:
+            print(
+                f"{self.now:.0f}", *changes, *(one for one in received if isinstance(one, Pursued))
+            )
             print("   ->", *outcome.pursue, *(f"cancel {one}" for one in outcome.cancel))
             for record in outcome.records:
                 print("     ", record)
         for record in outcome.records:
             self.kept = replay(self.kept, record)
-        self.watch.check(before, outcome, self.now, began)
+        self.watch.check(before, outcome, self.now, has_started)
         self.visited.update(one.stage for one in self.state.remedies.values())
         self.visited.update(intent.kind for intent in outcome.pursue)
         for intent in (*outcome.pursue, *self.watch.handed_on):
@@ -223,13 +225,13 @@ class History:
         if luck < 0.1 and not everybody:
             return
         silent = sum(not node.agent for node in self.nodes)
-        self.heard.append(
+        self.received.append(
             FleetCoverage(
                 time=self.now, monotonic=self.now, late_s=0.0, agents=NODES, silent=silent
             )
         )
         some = self.nodes if everybody else self.favourites
-        self.heard += [node.status(self.now) for node in some if node.agent]
+        self.received += [node.status(self.now) for node in some if node.agent]
         known = self.state.world.node_statuses
         for node in some:
             if not node.agent and node.name in known:
@@ -237,9 +239,9 @@ class History:
                 age_s = self.now - last.time
                 if age_s > silence_s(last.interval_s):
                     late = _replace(last, late=True)
-                    self.heard.append(silent_status(late) if age_s > DOWN_S else late)
+                    self.received.append(silent_status(late) if age_s > DOWN_S else late)
         if luck < 0.7:
-            self.heard.append(self.poll())
+            self.received.append(self.poll())
 
     def poll(self) -> Poll:
         if self.unavailable:
@@ -261,7 +263,7 @@ class History:
             return self.rng.choice(self.favourites)
         return self.rng.choice(self.nodes)
 
-    def tell(self, node: Node, case: Case) -> None:
+    def report(self, node: Node, case: Case) -> None:
         cases = self.cases.setdefault(node.name, {})
         if case.open:
             cases[case.incident] = case
@@ -303,17 +305,17 @@ class History:
             serial=node.serial,
             device=self.rng.choice(DEVICES),
         )
-        self.tell(node, case)
+        self.report(node, case)
 
     def clear(self) -> None:
         chosen = self.any_case()
         if chosen is not None:
-            self.tell(chosen[0], _replace(chosen[1], open=False))
+            self.report(chosen[0], _replace(chosen[1], open=False))
 
     def _change(self, **fields: object) -> None:
         chosen = self.any_case()
         if chosen is not None:
-            self.tell(chosen[0], _replace(chosen[1], **fields))
+            self.report(chosen[0], _replace(chosen[1], **fields))
 
     def more_evidence(self) -> None:
         self._change(evidence_at=self.now, trusted=True)
@@ -332,7 +334,7 @@ class History:
         group = self.rng.choice(("", f"g{self.number}"))
         for name, cases in self.cases.items():
             for case in list(cases.values())[:1]:
-                self.tell(self.by_name[name], _replace(case, group=group))
+                self.report(self.by_name[name], _replace(case, group=group))
 
     def agent(self) -> None:
         node = self.any_node()
@@ -358,7 +360,7 @@ class History:
             since=self.now,
             evidence_at=self.now,
         )
-        self.tell(node, case)
+        self.report(node, case)
 
     def scheduler(self) -> None:
         self.unavailable = "" if self.unavailable else "no answer in 10 s"
@@ -368,7 +370,7 @@ class History:
         self.boots += 1
         if self.rng.random() < 0.7:
             for node in self.nodes:
-                node.standing, node.mark, node.set_by, node.jobs = HoldState.OPEN, None, "", ()
+                node.hold_state, node.mark, node.set_by, node.jobs = HoldState.OPEN, None, "", ()
                 node.quarantined_devices = ()
 
     def admin(self) -> None:
@@ -376,10 +378,10 @@ class History:
         node = self.any_node()
         self.watch.in_hand(node.name)
         node.quarantined_devices = ()
-        if node.standing is HoldState.OPEN or self.rng.random() < 0.4:
-            node.standing, node.mark, node.set_by = HoldState.FOREIGN, None, "root"
+        if node.hold_state is HoldState.OPEN or self.rng.random() < 0.4:
+            node.hold_state, node.mark, node.set_by = HoldState.FOREIGN, None, "root"
         else:
-            node.standing, node.mark, node.set_by = HoldState.OPEN, None, ""
+            node.hold_state, node.mark, node.set_by = HoldState.OPEN, None, ""
 
     def person(self) -> None:
         verb = self.rng.choice(tuple(Verb))
@@ -423,7 +425,7 @@ class History:
         # Who uses a device that is out, or that nobody can tell.
         node.device_jobs = self.rng.choice((node.jobs, (), None))
         if self.rng.random() < 0.5:
-            node.begin_again = frozenset(node.jobs)
+            node.restartable = frozenset(node.jobs)
             self.watch.opted.update(node.jobs)
         if self.rng.random() < 0.1:
             for job in node.jobs:
@@ -443,7 +445,7 @@ class History:
     def late_poll(self) -> None:
         """What was seen a while ago is told only now."""
         if self.late:
-            self.heard.append(self.late.pop())
+            self.received.append(self.late.pop())
         else:
             self.late.append(self.poll())
 
@@ -451,7 +453,7 @@ class History:
         """The engine is killed, and goes on with what the journal has."""
         self.state = self.kept
         self.changes = [Started(token=self.state.token + 1, at=self.now)]
-        self.began = True
+        self.has_started = True
         # What waited to be told is told again by who knows it, also what has ended meanwhile.
         for name, remedy in self.state.remedies.items():
             over = [case for case in remedy.cases if case.incident not in self.cases.get(name, {})]
@@ -459,7 +461,7 @@ class History:
             self.changes += [CaseChanged(node=name, case=case) for case in ended]
         for name, cases in self.cases.items():
             self.changes += [CaseChanged(node=name, case=case) for case in cases.values()]
-        self.heard = [one for one in self.heard if isinstance(one, Pursued)]
+        self.received = [one for one in self.received if isinstance(one, Pursued)]
         self.late.clear()  # a poll is the engine's own, and is lost with it
 
     def progress(self) -> None:
@@ -546,7 +548,7 @@ class History:
         self, intent: Intent, ending: PursuitResult, refusal: RefusalKind | None = None
     ) -> None:
         node = self.by_name[intent.node]
-        if node.standing is HoldState.FOREIGN and intent.kind is not Kind.TEST:
+        if node.hold_state is HoldState.FOREIGN and intent.kind is not Kind.TEST:
             self.ended(intent, PursuitResult.REFUSED, RefusalKind.FOREIGN)
             return
         if ending is PursuitResult.ACHIEVED:
@@ -557,12 +559,12 @@ class History:
         """It comes true, whatever is told of it."""
         node = self.by_name[intent.node]
         match intent.kind:
-            case Kind.QUARANTINE if node.standing is HoldState.OPEN:
+            case Kind.QUARANTINE if node.hold_state is HoldState.OPEN:
                 taken_out(node, intent)
             case Kind.QUARANTINE if node.quarantined_devices:
                 taken_out(node, intent)
-            case Kind.RELEASE if node.standing is HoldState.OURS:
-                node.standing, node.mark, node.set_by = HoldState.OPEN, None, ""
+            case Kind.RELEASE if node.hold_state is HoldState.OURS:
+                node.hold_state, node.mark, node.set_by = HoldState.OPEN, None, ""
                 node.quarantined_devices = ()
             case Kind.REBOOT | Kind.POWER_CYCLE:
                 node.boot += 1
@@ -585,7 +587,7 @@ class History:
         moved = (self.rng.choice(self.nodes).name,) if intent.kind is Kind.MOVE_JOB else ()
         job = self.job_of(intent, ending, moved or (self.rng.choice(self.nodes).name,))
         node = self.by_name[intent.node]
-        self.heard.append(
+        self.received.append(
             Pursued(
                 intent=intent,
                 result=ending,
@@ -608,7 +610,7 @@ class History:
             self.changes.append(Command(verb=Verb.UNHOLD, by="ana", at=self.now, node=node.name))
         for name, cases in list(self.cases.items()):
             for case in list(cases.values()):
-                self.tell(self.by_name[name], _replace(case, open=False))
+                self.report(self.by_name[name], _replace(case, open=False))
         for node in self.nodes:
             node.healthy = True
         self.changes.append(Command(verb=Verb.START, by="ana", at=self.now))
@@ -625,16 +627,16 @@ class History:
         self.changes = [
             Command(verb=Verb.FORGET, by="ana", at=self.now, node=node) for node in nodes
         ]
-        self.heard = []
+        self.received = []
         self.step()
         left = [node for node in nodes if node in self.state.remedies]
         if left:
             raise BrokenError(f"{left} cannot be left")
 
 
-def walk(seed: int, told: bool = False) -> set[Stage | Kind]:
+def walk(seed: int, verbose: bool = False) -> set[Stage | Kind]:
     """One history; the stages and intents that it came to. Raises BrokenError."""
-    history = History(seed, told)
+    history = History(seed, verbose)
     history.run()
     return history.visited
 
@@ -653,24 +655,24 @@ def main() -> int:
     parser.add_argument(
         "--keep", type=Path, default=KEPT, help="where seeds that failed are kept, to be first"
     )
-    asked = parser.parse_args()
-    if asked.seed is not None:
-        walk(asked.seed, told=True)
+    args = parser.parse_args()
+    if args.seed is not None:
+        walk(args.seed, verbose=True)
         return 0
-    began = time.process_time()
+    started = time.process_time()
     visited: Counter[Stage | Kind] = Counter()
     broken: list[tuple[int, str]] = []
-    failed = kept(asked.keep)
-    for seed in (*failed, *range(asked.first, asked.first + asked.histories)):
+    failed = kept(args.keep)
+    for seed in (*failed, *range(args.first, args.first + args.histories)):
         try:
             visited.update(walk(seed))
         except Exception as error:  # noqa: BLE001 - every seed that fails is told
             broken.append((seed, f"{type(error).__name__}: {error}"))
-    seconds = time.process_time() - began
+    seconds = time.process_time() - started
     if broken or failed:
-        asked.keep.parent.mkdir(parents=True, exist_ok=True)
-        asked.keep.write_text("".join(f"{seed}\n" for seed, _ in broken))
-    print(f"{asked.histories} histories in {seconds:.1f} s of CPU, {len(broken)} broken")
+        args.keep.parent.mkdir(parents=True, exist_ok=True)
+        args.keep.write_text("".join(f"{seed}\n" for seed, _ in broken))
+    print(f"{args.histories} histories in {seconds:.1f} s of CPU, {len(broken)} broken")
     for word in (*Stage, *Kind):
         print(f"  {word:<18} in {visited[word]} histories")
     kinds: dict[str, list[int]] = {}

@@ -35,14 +35,14 @@ class Hour(msgspec.Struct, frozen=True, kw_only=True):
     problems: tuple[str, ...]
 
 
-def dcgm_page(fleet: Fleet, node: Node, moment: Instant) -> bytes:
+def dcgm_page(fleet: Fleet, node: Node, now: Instant) -> bytes:
     """dcgm-exporter up to 4.8, which is what most sites have."""
-    return dcgm.text(fleet, node, moment, legacy=True).encode()
+    return dcgm.text(fleet, node, now, legacy=True).encode()
 
 
-def node_page(fleet: Fleet, node: Node, moment: Instant) -> bytes:
+def node_page(fleet: Fleet, node: Node, now: Instant) -> bytes:
     """node_exporter beside it."""
-    return node_exporter.text(fleet, node, moment).encode()
+    return node_exporter.text(fleet, node, now).encode()
 
 
 EXPORTERS: tuple[Write, ...] = (dcgm_page, node_page)

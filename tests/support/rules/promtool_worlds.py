@@ -62,8 +62,8 @@ class WrittenSeries:
         inner = ",".join(
             f'{name}="{word}"' for name, word in labels.items() if word not in ("", None)
         )
-        told = values if isinstance(values, Sequence) else [values]
-        self.series[f"{by_key()[key].family}{{{inner}}}"] = told
+        steps = values if isinstance(values, Sequence) else [values]
+        self.series[f"{by_key()[key].family}{{{inner}}}"] = steps
 
     def _labels(self, member: Member, target: Mapping[str, str]) -> dict[str, object]:
         own = {
@@ -82,9 +82,9 @@ class WrittenSeries:
         if state == "suspended":
             self._put("device_suspended", labels, 1)
         for key in ("device_info", "device_inventory_info"):
-            told = {name: fields.get(name, "") for name in by_key()[key].labels}
-            if key == "device_info" or any(told.values()):
-                self._put(key, {**labels, **told}, 1)
+            own = {name: fields.get(name, "") for name in by_key()[key].labels}
+            if key == "device_info" or any(own.values()):
+                self._put(key, {**labels, **own}, 1)
         if "health" in fields:
             for word in ("ok", "degraded", "failed", "unknown"):
                 self._put("health", {**labels, "state": word}, int(word == fields["health"]))
@@ -92,8 +92,8 @@ class WrittenSeries:
             version = {"component": "driver", "version": fields["driver_version"]}
             self._put("driver_info", {**target, "vendor": labels["vendor"], **version}, 1)
         if "job" in fields:
-            told = {name: fields.get(name, "") for name in ("user", "account", "queue")}
-            job = {"scheduler": "slurm", "job_id": fields["job"], **told}
+            own = {name: fields.get(name, "") for name in ("user", "account", "queue")}
+            job = {"scheduler": "slurm", "job_id": fields["job"], **own}
             self._put("job_allocation_info", {**labels, **job}, 1)
         self._events(member, labels)
 
@@ -116,21 +116,21 @@ class WrittenSeries:
             self._put(series[0], {**owner, **words}, values)
 
     def _events(self, member: Member, labels: Mapping[str, object]) -> None:
-        heard: dict[tuple[str, str], list[tuple[float, ErrorEvent]]] = {}
+        by_code: dict[tuple[str, str], list[tuple[float, ErrorEvent]]] = {}
         for one in self._play.reported_events:
             event = one.event
             if event.trusted and (one.node, event.device_id) == (member.node, member.device):
-                heard.setdefault((event.code, event.category.value), []).append((one.at_s, event))
-        for (code, category), times in heard.items():
-            told = {**labels, "code": code, "category": category}
+                by_code.setdefault((event.code, event.category.value), []).append((one.at_s, event))
+        for (code, category), times in by_code.items():
+            series = {**labels, "code": code, "category": category}
             lasts: list[float | None] = []
             totals: list[float | None] = []
             for tick in range(self._ticks):
                 until = [event for at_s, event in times if at_s <= tick * self._play.interval_s]
                 lasts.append(max((event.time for event in until), default=None))
                 totals.append(len(until) or None)
-            self._put("error_event_last_timestamp_seconds", told, lasts)
-            self._put("error_events_total", told, totals)
+            self._put("error_event_last_timestamp_seconds", series, lasts)
+            self._put("error_events_total", series, totals)
 
     def written(self) -> list[dict[str, str]]:
         """As promtool takes them."""
@@ -180,17 +180,17 @@ def group_of_tests(
         {"labels": "{" + ",".join(f'{k}="{v}"' for k, v in _named(one).items()) + "}", "value": 1}
         for one in expected
     ]
-    asked = [
+    queries = [
         {"expr": query, "eval_time": _time((whole - 1) * play.interval_s), "exp_samples": samples}
     ]
     before_s = min(expected.values(), default=0.0) - slack_s
     if before_s > 0:
-        asked.insert(0, {"expr": query, "eval_time": _time(before_s), "exp_samples": []})
+        queries.insert(0, {"expr": query, "eval_time": _time(before_s), "exp_samples": []})
     return {
         "name": name,
         "interval": _time(play.interval_s),
         "input_series": WrittenSeries(play, whole).written(),
-        "promql_expr_test": asked,
+        "promql_expr_test": queries,
     }
 
 

@@ -16,7 +16,7 @@ from accelwatch.schema.metrics import Series
 NOW = 1_800_000_000.0
 T = TypeVar("T")
 # A window as an environment is asked for it.
-Asked = tuple[str, Series, int, float | None]
+WindowKey = tuple[str, Series, int, float | None]
 
 
 @dataclass
@@ -26,7 +26,7 @@ class World:
     size: int
     numbers: Mapping[Key, Sequence[float | None]] = field(default_factory=dict)
     texts: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
-    windows: Mapping[Asked, Sequence[float | None]] = field(default_factory=dict)
+    windows: Mapping[WindowKey, Sequence[float | None]] = field(default_factory=dict)
     lasts: Mapping[EventPattern, Sequence[float | None]] = field(default_factory=dict)
     counts: Mapping[tuple[EventPattern, int], Sequence[int | None]] = field(default_factory=dict)
     # The number of each device's group.
@@ -51,44 +51,44 @@ class Row:
         return self.world.now
 
     def lookup(self, key: Key) -> Value | Missing:
-        told: Value | None = None
+        column: Value | None = None
         if key in self.world.numbers:
-            told = self.world.numbers[key][self.at]
+            column = self.world.numbers[key][self.at]
         elif isinstance(key, str) and key in self.world.texts:
-            told = self.world.texts[key][self.at]
-        return MISSING if told is None else told
+            column = self.world.texts[key][self.at]
+        return MISSING if column is None else column
 
     def window(
         self, kind: str, key: Series, seconds: int, quantile: float | None, *, of_job: bool = False
     ) -> float | None:
-        told = self.world.windows.get((kind, key, seconds, quantile))
-        return None if told is None else told[self.at]
+        column = self.world.windows.get((kind, key, seconds, quantile))
+        return None if column is None else column[self.at]
 
     def last(self, pattern: EventPattern) -> float | None:
-        told = self.world.lasts.get(pattern)
-        return None if told is None else told[self.at]
+        column = self.world.lasts.get(pattern)
+        return None if column is None else column[self.at]
 
     def occurrences(self, pattern: EventPattern, seconds: int) -> int | None:
-        told = self.world.counts.get((pattern, seconds))
-        return None if told is None else told[self.at]
+        column = self.world.counts.get((pattern, seconds))
+        return None if column is None else column[self.at]
 
     def group(self, by: str) -> Group | None:
-        told = self.world.groups.get(by)
-        mine = None if told is None else told[self.at]
-        if told is None or mine is None:
+        column = self.world.groups.get(by)
+        mine = None if column is None else column[self.at]
+        if column is None or mine is None:
             return None
-        members = [at for at, one in enumerate(told) if one == mine]
+        members = [at for at, one in enumerate(column) if one == mine]
         return Group([Row(self.world, at) for at in members], members.index(self.at))
 
     def firing(self, rule: str) -> bool | None:
-        told = self.world.fired.get(rule)
-        return None if told is None else told[self.at]
+        column = self.world.fired.get(rule)
+        return None if column is None else column[self.at]
 
 
 QUANTITIES = ("power_watts", "utilization_ratio", "temperature_celsius", "host_blocked_processes")
 FLAGS = ("throttle_active.power", "ecc_enabled")
 WORDS = ("model", "vendor", "driver_version", "labels.pool", "job")
-SAID = ("a", "b", "H100 80GB", "H100", "535.104", "550.1", "v1.2")
+TEXTS = ("a", "b", "H100 80GB", "H100", "535.104", "550.1", "v1.2")
 WINDOWS = (
     'avg(power_watts, "5m")',
     'min(temperature_celsius, "1m")',
@@ -148,7 +148,7 @@ _peers = st.one_of(
 )
 _peers = _short(_peers)
 _number = _short(st.one_of(_local_number, _peers, st.tuples(_peers, _local_number).map("+".join)))
-_text = st.one_of(st.sampled_from(WORDS), st.sampled_from(SAID).map(lambda one: f'"{one}"'))
+_text = st.one_of(st.sampled_from(WORDS), st.sampled_from(TEXTS).map(lambda one: f'"{one}"'))
 _words = st.one_of(
     st.tuples(_text, st.sampled_from(["==", "!=", "in", "not in"]), _text).map(" ".join),
     st.tuples(st.sampled_from(WORDS), st.lists(_text, min_size=1, max_size=3)).map(
@@ -230,8 +230,10 @@ conditions = _short(
     )
 )
 
-_told = st.one_of(st.none(), st.integers(-3, 4).map(float), st.sampled_from([0.1, 612.5, 1e12]))
-_said = st.one_of(st.none(), st.sampled_from(SAID))
+_number_or_none = st.one_of(
+    st.none(), st.integers(-3, 4).map(float), st.sampled_from([0.1, 612.5, 1e12])
+)
+_text_or_none = st.one_of(st.none(), st.sampled_from(TEXTS))
 _when = st.one_of(
     st.none(),
     st.just(-math.inf),
@@ -252,10 +254,10 @@ def worlds(draw: st.DrawFn, rule: RuleExpression) -> World:
     number = st.one_of(st.none(), st.integers(0, draw(st.integers(0, 2))))
     return World(
         size=size,
-        numbers={one: column(_told) for one in sorted(needs.series)},
-        texts={one: column(_said) for one in (*sorted(needs.fields), *labels)},
+        numbers={one: column(_number_or_none) for one in sorted(needs.series)},
+        texts={one: column(_text_or_none) for one in (*sorted(needs.fields), *labels)},
         windows={
-            (one.kind, one.series, one.seconds, one.quantile): column(_told)
+            (one.kind, one.series, one.seconds, one.quantile): column(_number_or_none)
             for one in sorted(needs.windows, key=repr)
         },
         lasts={one.pattern: column(_when) for one in events},

@@ -49,27 +49,27 @@ class _Agent:
         self._sent = SentContext()
         self._sequence = 0
 
-    def tell(self, moment: Instant) -> None:
+    def publish(self, now: Instant) -> None:
         fleet, hub = self._ground.simulated, self._ground.fleet
         writer = self._ground.writer
-        condition = fleet.condition(self._node, moment)
+        condition = fleet.condition(self._node, now)
         if condition.refusal is not None:
             self._reader = None
             hub.fail(self._target.key, TargetFault(Reason.CLOSED, "closed without an answer"))
             return
-        told = b""
+        messages = b""
         if self._reader is None:
             self._reader, self._sent, self._sequence = FrameReader(_FRAME_LIMIT), SentContext(), 0
             source = hub.source(self._target.key)
             assert source is not None
             source.mode = "stream"
             source.start_stream()
-            told = writer.opening(self._node, moment, as_bytes=True)
+            messages = writer.opening(self._node, now, as_bytes=True)
         self._sequence += 1
-        told += writer.context(self._node, moment, condition, self._sent)
-        devices = writer.devices(self._node, moment, condition, as_bytes=True)
-        told += tick_message(self._sequence, *devices)
-        for message, size in self._reader.feed(told):
+        messages += writer.context(self._node, now, condition, self._sent)
+        devices = writer.devices(self._node, now, condition, as_bytes=True)
+        messages += tick_message(self._sequence, *devices)
+        for message, size in self._reader.feed(messages):
             hub.accept(self._target.key, message, size)
 
 
@@ -86,12 +86,12 @@ class _Exporter:
         self._interval_s = interval_s
         self._read: ReadExposition = foreign_reader(target, now=ground.clock.wall)
 
-    def tell(self, moment: Instant) -> None:
+    def publish(self, now: Instant) -> None:
         fleet, hub = self._ground.simulated, self._ground.fleet
-        if fleet.condition(self._node, moment).refusal is not None:
+        if fleet.condition(self._node, now).refusal is not None:
             hub.fail(self._target.key, TargetFault(Reason.CLOSED, "closed without an answer"))
             return
-        exposed = self._read(self._write(fleet, self._node, moment))
+        exposed = self._read(self._write(fleet, self._node, now))
         hub.read(self._target.key, exposed.devices, exposed.time, self._interval_s)
 
 
@@ -125,8 +125,8 @@ class ProvingGround:
         packed = RuleSettings(packs=tuple(pack_names()))
         settings = packed if rules is None else RuleSettings(files=(str(rules),))
         # Every incident at each of its changes, in order.
-        self.heard: list[Incident] = []
-        self.runner = RuleRunner(FleetEvaluator(self.fleet), settings, folder, self.heard.extend)
+        self.notified: list[Incident] = []
+        self.runner = RuleRunner(FleetEvaluator(self.fleet), settings, folder, self.notified.extend)
         self.elapsed_s = 0.0
 
     def _telling(self, exporters: Sequence[Write]) -> Iterator[_Agent | _Exporter]:
@@ -149,9 +149,9 @@ class ProvingGround:
         """Time passes, every node tells, the rules judge."""
         self.clock.advance(self.interval_s)
         self.elapsed_s += self.interval_s
-        moment = self.simulated.instant_at(self.elapsed_s)
-        for teller in self._tellers:
-            teller.tell(moment)
+        now = self.simulated.instant_at(self.elapsed_s)
+        for publisher in self._tellers:
+            publisher.publish(now)
         self.fleet.sweep()
         await self._transitions.poll(LongWork().yield_control)
         await self.runner.tick()
@@ -165,7 +165,7 @@ class ProvingGround:
     @property
     def known(self) -> list[Incident]:
         """Every incident that there was, as it stands, in the order in which they were opened."""
-        latest = {incident.id: incident for incident in self.heard}
+        latest = {incident.id: incident for incident in self.notified}
         return sorted(latest.values(), key=lambda one: one.opened)
 
     @property

@@ -27,8 +27,8 @@ class Alertmanager:
             aiohttp.ClientSession() as session,
             session.get(f"{self.url}/api/v2/alerts", params=params) as answer,
         ):
-            told: list[Any] = await answer.json()
-            return told
+            body: list[Any] = await answer.json()
+            return body
 
     async def post_alert(self, labels: Mapping[str, str], **alert: Any) -> None:
         """Tell it of an alert, as Prometheus does."""

@@ -165,12 +165,12 @@ class Cluster:
             self.lose_pages -= 1
             return _status(410, "Expired")
         found = [one for _, one in sorted(self.objects[kind].items()) if wanted.matches(one)]
-        begin, limit = int(query.get("continue", "0")), int(query.get("limit", "0")) or len(found)
-        page = found[begin : begin + limit]
+        start, limit = int(query.get("continue", "0")), int(query.get("limit", "0")) or len(found)
+        page = found[start : start + limit]
         metadata: Object = {"resourceVersion": str(self.version)}
-        if begin + limit < len(found):
-            metadata["continue"] = str(begin + limit)
-            metadata["remainingItemCount"] = len(found) - begin - limit
+        if start + limit < len(found):
+            metadata["continue"] = str(start + limit)
+            metadata["remainingItemCount"] = len(found) - start - limit
         items = [wanted.shaped(one) for one in page] or None  # an empty Go slice is null
         body = {"kind": f"{KINDS[kind]}List", "apiVersion": "v1", "metadata": metadata}
         return web.json_response({**body, "items": items})

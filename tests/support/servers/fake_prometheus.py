@@ -23,7 +23,7 @@ class FakeStore:
         self.url = ""
         self.samples: list[tuple[Labels, str, float]] = []
         self.warnings: list[str] = []
-        self.asked: list[tuple[str, dict[str, str], Labels]] = []
+        self.requests: list[tuple[str, dict[str, str], Labels]] = []
         # How long it waits with its answers.
         self.pause_s = 0.0
         self.written: list[tuple[float, bytes]] = []
@@ -47,7 +47,7 @@ class FakeStore:
             self.written.append((time.monotonic(), body))
         else:
             form = dict(parse_qsl(body.decode()))
-        self.asked.append((request.path, form, dict(request.headers)))
+        self.requests.append((request.path, form, dict(request.headers)))
         refused = self.fail(request.path, form)
         if refused is not None:
             return refused
@@ -69,9 +69,9 @@ class FakeStore:
         return [
             {
                 "metric": {k: v for k, v in labels.items() if not (aged and k == "__name__")},
-                "value": [now, repr(moment) if aged else value],
+                "value": [now, repr(timestamp) if aged else value],
             }
-            for labels, value, moment in self.samples
+            for labels, value, timestamp in self.samples
             if re.fullmatch(pattern[1], labels["__name__"])
         ]
 
@@ -108,7 +108,7 @@ def decoded(body: bytes) -> list[tuple[Labels, float, int]]:
         assert number == 1
         labels: Labels = {}
         names: list[str] = []
-        value, moment = 0.0, 0
+        value, timestamp = 0.0, 0
         for part, content in _fields(series):
             if part == 1:
                 pair = {field: text.decode() for field, text in _fields(content)}
@@ -116,10 +116,10 @@ def decoded(body: bytes) -> list[tuple[Labels, float, int]]:
                 names.append(pair[1])
             else:
                 sample = dict(_fields(content))
-                value, moment = int.from_bytes(sample[1], "little"), int(sample[2])
+                value, timestamp = int.from_bytes(sample[1], "little"), int(sample[2])
         assert names == sorted(names, key=str.encode)
         assert all(labels.values())
-        found.append((labels, value, moment))
+        found.append((labels, value, timestamp))
     return found
 
 

@@ -78,8 +78,8 @@ def ssh_site(folder: Path, hosts: Mapping[str, str], startups: str = "100") -> I
         _COMMON.format(folder=folder, startups=startups),
         *(f"Port {port}" for port in ports.values()),
     ]
-    for name, said in hosts.items():
-        lines += [f"Match LocalPort {ports[name]}", *(f"  {line}" for line in said.splitlines())]
+    for name, options in hosts.items():
+        lines += [f"Match LocalPort {ports[name]}", *(f"  {line}" for line in options.splitlines())]
     (folder / "sshd_config").write_text("\n".join(lines) + "\n")
     site = SshSite(folder, ports)
     public = (folder / "host_key.pub").read_text()

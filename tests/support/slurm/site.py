@@ -144,7 +144,7 @@ class SlurmSite:
 
     def start_hub(self) -> None:
         """Start it and wait until it hears all agents and could draw the spare."""
-        self._begin_commands()
+        self._install_commands()
         targets = [
             {
                 "targets": [self.agents[node].address],
@@ -179,7 +179,7 @@ class SlurmSite:
             "state_dir": str(self.folder / "state"),
         }
 
-    def _begin_commands(self) -> None:
+    def _install_commands(self) -> None:
         """Slurm's commands for the hub: what they are told to change, and its end, is written down."""
         folder = self.folder / "commands"
         folder.mkdir()
@@ -285,9 +285,12 @@ class SlurmSite:
 
     def notes(self, node: str) -> list[str]:
         """What stands in the incidents of a node besides what its rules have said."""
-        told = self.get("/v1/incidents?state=all")["incidents"]
+        incidents = self.get("/v1/incidents?state=all")["incidents"]
         lines = [
-            line for one in told if one["node"] == self.hub_name(node) for line in one["timeline"]
+            line
+            for one in incidents
+            if one["node"] == self.hub_name(node)
+            for line in one["timeline"]
         ]
         return [line["text"] for line in lines if line["kind"] in ("note", "call")]
 

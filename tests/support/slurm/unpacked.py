@@ -129,17 +129,17 @@ def _arrange(made: Path) -> None:
     patch = (str(loader), "--library-path", str(libraries), str(root / "usr/bin/patchelf"))
     search = f"{libraries}:{plugins}"
     for name in (*PROGRAMS, *PROGRAMS_OF_USERS):
-        places = (root / "usr" / sub for sub in (f"bin/{name}", f"sbin/{name}-wlm", f"sbin/{name}"))
-        place = _first((place for place in places if place.is_file()), name)
-        copy = shutil.copy(place, unfinished / name)
+        paths = (root / "usr" / sub for sub in (f"bin/{name}", f"sbin/{name}-wlm", f"sbin/{name}"))
+        path = _first((path for path in paths if path.is_file()), name)
+        copy = shutil.copy(path, unfinished / name)
         use = ("--set-interpreter", str(loader), "--force-rpath", "--set-rpath", search)
         _run(*patch, *use, str(copy))
     unfinished.rename(made / "bin")
 
 
-def _first(places: Iterator[Path], what: str) -> Path:
+def _first(paths: Iterator[Path], what: str) -> Path:
     """Raises NoSlurmError."""
-    found = next(places, None)
+    found = next(paths, None)
     if found is None:
         raise NoSlurmError(f"the packages have no {what}")
     return found

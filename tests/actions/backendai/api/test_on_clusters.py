@@ -112,8 +112,8 @@ def test_a_pending_session_is_not_among_the_scheduled_ones(cluster: ServedCluste
         row = await cluster.create_batch_session("train-placed")
         waits = await cluster.create_session("train-waits", resources={"cuda.device": "64"})
         async with client_of(cluster) as client:
-            placed = [each.session.id for each in await scheduled_sessions(client)]
-            assert placed == [row["session_id"]]
+            scheduled = [each.session.id for each in await scheduled_sessions(client)]
+            assert scheduled == [row["session_id"]]
             assert (await read(client, waits)).session.status == "PENDING"
 
     asyncio.run(main())

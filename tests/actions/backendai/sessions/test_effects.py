@@ -164,10 +164,10 @@ def recovered(
     step: Step, context: Any, *, ago_s: float | None, report: ReportStatus | None = None
 ) -> Recovery:
     started = None if ago_s is None else NOW - ago_s
-    told = None if report is None else Report(status=report)
+    answered = None if report is None else Report(status=report)
     effect = SESSION_EFFECTS[step.kind]
     assert effect.recover is not None
-    return effect.recover(StartedStep(step=step, started=started, report=told), context)
+    return effect.recover(StartedStep(step=step, started=started, report=answered), context)
 
 
 TERMINATING = session(status="TERMINATING")

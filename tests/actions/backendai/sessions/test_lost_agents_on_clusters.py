@@ -90,8 +90,8 @@ def test_what_a_person_has_ended_by_force_is_not_started_beside_its_old_copy(
         await stand_in.until(row["session_id"], "TERMINATED")
         async with action_on(stand_in, bad, **options) as action:
             # As after an end of ours that was overtaken by a person's.
-            begun = move(row, bad, original={f"ended {row['session_id']}": "train-lost"})
-            ended = await Pursuits(action).pursue(begun)
+            started = move(row, bad, original={f"ended {row['session_id']}": "train-lost"})
+            ended = await Pursuits(action).pursue(started)
             assert (ended.result, ended.refusal) == (PursuitResult.REFUSED, RefusalKind.UNSAFE)
             assert "fence it first" in ended.text
         assert len(await stand_in.sessions(name="train-lost")) == 1

@@ -314,7 +314,7 @@ TERMINATING = session(agents=("gpu1", "gpu2"), status="TERMINATING", status_info
 
 
 @pytest.mark.parametrize(
-    ("asked", "off", "by_job", "outcome"),
+    ("since_s", "off", "by_job", "outcome"),
     [
         (-61.0, ("gpu1",), False, Step),
         (-59.0, ("gpu1",), False, Wait),
@@ -324,9 +324,9 @@ TERMINATING = session(agents=("gpu1", "gpu2"), status="TERMINATING", status_info
     ],
 )
 def test_force_comes_past_the_deadline_and_with_the_fence_proven(
-    asked: float, off: tuple[str, ...], by_job: bool, outcome: type
+    since_s: float, off: tuple[str, ...], by_job: bool, outcome: type
 ) -> None:
-    wanted = after_end(asked=NOW + asked, fenced_by_job=by_job)
+    wanted = after_end(asked=NOW + since_s, fenced_by_job=by_job)
     context = job_context(TERMINATING, agents={"gpu1": "LOST"}, off=off)
     proposal = propose_move(wanted, context)
     assert isinstance(proposal, outcome)

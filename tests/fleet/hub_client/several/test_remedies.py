@@ -45,7 +45,7 @@ def test_one_page_of_all_hubs_that_act() -> None:
     assert shown.ceiling == "resume"
     assert [one.node for one in shown.vetoes] == ["n003"]
     assert source.page() is shown
-    first.told = page()
+    first.current = page()
     assert source.page() is not shown
 
 
@@ -67,7 +67,7 @@ def test_a_word_goes_to_the_hub_that_does_something_about_the_node() -> None:
     view = fleet_view(3)
     source = several((first, second), view, view)
     answer = asyncio.run(source.send_command(QUARANTINE))
-    assert (first.said, second.said) == ([], [QUARANTINE])
+    assert (first.commands, second.commands) == ([], [QUARANTINE])
     assert [note.text for note in answer.notes] == ["pod-2: n002 is taken out"]
     assert answer.remedy is not None
     assert answer.remedy.incident == "i1@pod-2"
@@ -79,7 +79,7 @@ def test_of_hubs_that_do_nothing_about_it_the_one_that_acts_gets_the_request() -
     first, second = FedRemedies(page(acts=False)), FedRemedies(page())
     view = fleet_view(3)
     asyncio.run(several((first, second), view, view).send_command(QUARANTINE))
-    assert (first.said, second.said) == ([], [QUARANTINE])
+    assert (first.commands, second.commands) == ([], [QUARANTINE])
 
 
 def test_a_node_of_no_hub_is_refused() -> None:
@@ -93,7 +93,7 @@ def test_a_stop_goes_to_every_hub_that_acts() -> None:
     hubs[0].answer = answered("everything is stopped")
     stop = Command(verb=STOP, reason="fire")
     answer = asyncio.run(several(hubs).send_command(stop))
-    assert [hub.said for hub in hubs] == [[stop], [stop], []]
+    assert [hub.commands for hub in hubs] == [[stop], [stop], []]
     assert answer.notes == (
         NoteDocument(text="pod-1: everything is stopped", node="", incident=""),
     )
@@ -105,7 +105,7 @@ def test_a_stop_goes_to_a_hub_that_was_never_seen() -> None:
     stop = Command(verb=STOP, reason="fire")
     with pytest.raises(AccelwatchError, match="pod-1: done; pod-2: it does not count: no answer"):
         asyncio.run(several((first, second), fleet_view(1)).send_command(stop))
-    assert (first.said, second.said) == ([stop], [stop])
+    assert (first.commands, second.commands) == ([stop], [stop])
 
 
 @pytest.mark.parametrize(
@@ -132,4 +132,4 @@ def test_a_stop_does_not_pass_over_a_hub_of_which_nothing_is_known() -> None:
     view = fleet_view(1)
     asyncio.run(several((first, second, third), view, view, view).send_command(stop))
     # The third answers, and has no remedies.
-    assert [hub.said for hub in (first, second, third)] == [[stop], [stop], []]
+    assert [hub.commands for hub in (first, second, third)] == [[stop], [stop], []]
