@@ -38,7 +38,7 @@ def watch(tmp_path: Path) -> Iterator[FleetWatch]:
 def reserve(watch: FleetWatch, id_: str = "17") -> None:
     """A job that runs has a reservation of which the journal knows nothing."""
     job = watch.bench.world.add_job(id_, "n04", exclude="n05")
-    watch.bench.at(LOOKED_AROUND_S, lambda: setattr(job, "place", ("n04", "n06")))
+    watch.bench.at(LOOKED_AROUND_S, lambda: setattr(job, "reserved", ("n04", "n06")))
 
 
 def test_one_that_the_journal_does_not_know_is_given_back_within_two_rounds(

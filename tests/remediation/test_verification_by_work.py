@@ -497,7 +497,7 @@ def test_what_a_person_has_stopped_or_held_is_not_tested(verb: Verb) -> None:
     [
         {"jobs": (JOB,)},
         {"jobs_missing": "the second scheduler does not answer"},
-        {"standing": HoldState.FOREIGN},
+        {"hold_state": HoldState.FOREIGN},
         {"healthy": False},
         {"healthy": None},
     ],
