@@ -50,7 +50,7 @@ def test_a_silent_node_is_not_taken_out_until_it_speaks_again(
     ground = Ground()
     ground.now += 9.0
     silenced(ground, interval_s=interval_s)
-    ground.fault(NODE, active=active)
+    ground.fault(NODE, standing=active)
     assert ground.kinds(NODE) == []
     text = (
         f"the last reading of {NODE} is 9 s old, and nothing is done on a reading older than {limit} "
