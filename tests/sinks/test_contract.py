@@ -15,6 +15,7 @@ _ALLOWED = (
     "accelwatch.alerting.delivery.transport.post",
     "accelwatch.alerting.delivery.formatting.text",
     "accelwatch.base.errors",
+    "accelwatch.base.decode_errors",
     "accelwatch.plugins.options",
     "accelwatch.alerting.rules.document",
     "accelwatch.schema.timestamps",
