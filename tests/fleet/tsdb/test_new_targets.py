@@ -66,7 +66,7 @@ def test_samples_without_any_target_are_reported_at_once_and_again() -> None:
         async with reading() as (store, reader):
             appears_when_queried(store, "up", up=False)
             assert [len((await reader.read()).scrapes) for _ in range(3)] == [1, 1, 1]
-            queries = [form["query"] for path, form, _ in store.asked if path.endswith("/query")]
+            queries = [form["query"] for path, form, _ in store.requests if path.endswith("/query")]
             assert sum('"up"' in query for query in queries) == 1 + 3
 
     asyncio.run(main())
