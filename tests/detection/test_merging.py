@@ -559,7 +559,7 @@ def test_the_culprit_of_a_hang_may_be_known_by_its_broken_hardware() -> None:
 
 def silent_node(node: int) -> Evidence:
     """A node of the job that hangs misses samples."""
-    return says(
+    return evidence_against(
         node,
         12.0,
         family="other",
@@ -579,7 +579,7 @@ def test_broken_hardware_goes_before_a_node_that_misses_samples(
     before_s: float, culprit: str
 ) -> None:
     stopped = hang()
-    broke = says(2, 12.0, weight=Weight.DECISIVE, channel=Channel.HARD, advice="reset")
+    broke = evidence_against(2, 12.0, weight=Weight.DECISIVE, channel=Channel.HARD, advice="reset")
     broke = broke._replace(since=stopped.since - before_s)
 
     changed = {found.key: found for found in Detector().at(0, stopped, broke, silent_node(4))}
@@ -588,7 +588,7 @@ def test_broken_hardware_goes_before_a_node_that_misses_samples(
 
 
 def test_a_device_at_rest_goes_before_broken_hardware() -> None:
-    idle = says(7, 12.0, family="compute", channel=Channel.HANG, weight=Weight.DECISIVE)
+    idle = evidence_against(7, 12.0, family="compute", channel=Channel.HANG, weight=Weight.DECISIVE)
     broke = LOST._replace(since=hang().since)
 
     changed = {found.key: found for found in Detector().at(0, hang(), broke, idle)}
@@ -597,7 +597,7 @@ def test_a_device_at_rest_goes_before_broken_hardware() -> None:
 
 
 def test_what_only_differs_does_not_go_before_a_silent_node() -> None:
-    differs = says(2, 9.0)._replace(since=hang().since)
+    differs = evidence_against(2, 9.0)._replace(since=hang().since)
 
     (found,) = Detector().at(0, hang(), differs, silent_node(4))
 
