@@ -22,3 +22,11 @@ def test_files_that_are_named_are_there(file: str) -> None:
     ]
     assert named
     assert [path for path in named if not (ROOT / path).is_file()] == []
+
+
+def test_folders_of_make_near_are_there() -> None:
+    """One that is not there has pytest run nothing at all."""
+    text = (ROOT / "Makefile").read_text().replace("\\\n", " ")
+    near = re.search(r"^NEAR := (.*)$", text, re.MULTILINE)
+    assert near
+    assert [name for name in near[1].split() if not (ROOT / "tests" / name).is_dir()] == []
