@@ -49,11 +49,11 @@ class Bench:
         self.keys = [one.key for one in targets]
         views = [machines.view(index) for index in range(DEVICES)]
         self.wanted = tuple(list(views[0].reading.values)[:SERIES])
-        told = list(FrameReader(1 << 22).feed(stream_bytes(machines.snapshot(*views))))
+        messages = list(FrameReader(1 << 22).feed(stream_bytes(machines.snapshot(*views))))
         for key in self.keys:
-            for message, size in told:
+            for message, size in messages:
                 self.fleet.accept(key, message, size)
-        tick = next(message for message, _ in told if isinstance(message, RawTick))
+        tick = next(message for message, _ in messages if isinstance(message, RawTick))
         if packed:
             values = [msgspec.msgpack.decode(one.values) for one in tick.devices]
             raws = [msgspec.Raw(msgspec.msgpack.encode(pack(one))) for one in values]

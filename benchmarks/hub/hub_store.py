@@ -80,7 +80,7 @@ def simulated(nodes: int, dialect: str) -> Simulated:
     return build_fleet(plan, SystemClock())
 
 
-class Told:
+class Reported:
     """A fleet that is told by streams, without sockets."""
 
     def __init__(self, nodes: int) -> None:
@@ -100,9 +100,9 @@ class Told:
         self.fleet.set_targets(target for _, target, _, _ in self._ways)
 
     async def tick(self) -> None:
-        moment = self.sim.instant_at(time.monotonic() - self._began)
+        now = self.sim.instant_at(time.monotonic() - self._began)
         for node, target, encoder, reader in self._ways:
-            for message in encoder.messages(self.sim.snapshot(node, moment)):
+            for message in encoder.messages(self.sim.snapshot(node, now)):
                 for received, size in reader.feed(framed(message, MSGPACK)):
                     self.fleet.accept(target.key, received, size)
             await asyncio.sleep(0)
@@ -112,13 +112,13 @@ _LABELS = {"rack": "r01", "pool": "train"}
 
 
 async def write(nodes: int) -> None:
-    told = Told(nodes)
+    reported = Reported(nodes)
     write_to = RemoteWrite(url=_ELSEWHERE, interval_s=15.0, queue_bytes=1 << 34)
-    writer = Writer(write_to, told.fleet, told.fleet.clock)
-    federating = Federating(told.fleet)
+    writer = Writer(write_to, reported.fleet, reported.fleet.clock)
+    federating = Federating(reported.fleet)
     pending = ("fleet_remote_write_samples_pending",)
     for _ in range(ROUNDS):
-        await told.tick()
+        await reported.tick()
         before = writer.own()[pending]
         cost = await measured(writer.round, lambda: 0.0)
         print(f"remote write, {writer.own()[pending] - before} samples: {cost}")
@@ -144,10 +144,10 @@ class Canned:
         self.series = 0
         self._texts: dict[str, list[tuple[str, str]]] = {}
         sim = simulated(nodes, dialect)
-        pages, moment = Pages(sim, own_exposition()), sim.instant_at(1.0)
+        pages, now = Pages(sim, own_exposition()), sim.instant_at(1.0)
         asked = Request(method="GET", path="/metrics", headers={})
         for node in sim.nodes:
-            page = pages.page(node, "/metrics", moment, asked)
+            page = pages.page(node, "/metrics", now, asked)
             assert page is not None
             scrape = ExpositionReader().read(encoded(page, asked)[1])
             target = {"instance": f"{node.name}:9400", "job": "gpu", "node": node.name}

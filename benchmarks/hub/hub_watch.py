@@ -93,12 +93,12 @@ async def watch(
 
     task = asyncio.ensure_future(source.run(changed))
     await asyncio.wait_for(complete.wait(), 120 + devices / 100)
-    asking = asyncio.ensure_future(ask())
+    request = asyncio.ensure_future(ask())
     look()
     for _ in range(max(round(seconds / USE_EVERY_S), 1)):
         await asyncio.sleep(USE_EVERY_S)
         look()
     task.cancel()
-    asking.cancel()
-    await asyncio.gather(task, asking, return_exceptions=True)
+    request.cancel()
+    await asyncio.gather(task, request, return_exceptions=True)
     return found

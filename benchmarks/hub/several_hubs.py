@@ -124,8 +124,8 @@ def tick(hub: int, nodes: int, sequence: int) -> FleetTick:
         utilization_ratio=0.5,
         conflicts=(),
     )
-    heard = tuple(NodeNow(f"h{hub}n{number:05d}", "up", 0.4, 0) for number in range(nodes))
-    return FleetTick(sequence=sequence, time=now, fleet=document, nodes=heard, devices=devices)
+    node_rows = tuple(NodeNow(f"h{hub}n{number:05d}", "up", 0.4, 0) for number in range(nodes))
+    return FleetTick(sequence=sequence, time=now, fleet=document, nodes=node_rows, devices=devices)
 
 
 def serve(hub: int, plan: Plan, ports: "multiprocessing.Queue[tuple[int, int]]") -> None:

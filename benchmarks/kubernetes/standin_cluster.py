@@ -64,7 +64,7 @@ class StandinCluster:
         response = web.StreamResponse()
         await response.prepare(request)
         loop = asyncio.get_running_loop()
-        gone, begun, sent, marked = self.gone, loop.time(), 0, loop.time()
+        gone, started_at, sent, marked = self.gone, loop.time(), 0, loop.time()
         while not gone.is_set():
             self.version += 1
             event: dict[str, Any] = {"type": "MODIFIED"}
@@ -76,7 +76,7 @@ class StandinCluster:
                 event["object"] = self.one(kind, sent % self.counts[kind])
             await response.write(encoded(event) + b"\n")
             sent += 1
-            pause = begun + sent / self.rates[kind] - loop.time()
+            pause = started_at + sent / self.rates[kind] - loop.time()
             try:
                 async with asyncio.timeout(max(pause, 0.0)):
                     await gone.wait()

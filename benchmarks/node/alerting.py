@@ -59,7 +59,7 @@ def begin_alerting(folder: Path, target: str, url: str, begin: Begin, scrape: st
     return True
 
 
-def begun(words: list[str], environ: dict[str, str] | None = None) -> "subprocess.Popen[bytes]":
+def started(words: list[str], environ: dict[str, str] | None = None) -> "subprocess.Popen[bytes]":
     """A process that prints nothing."""
     log = subprocess.DEVNULL
     return subprocess.Popen(words, env=environ, stdout=log, stderr=log)
@@ -93,15 +93,15 @@ def waited(condition: Callable[[], bool], most_s: float = GIVEN_UP_S) -> float |
 
 def figures(runs: list[dict[str, float]], goals: dict[str, float]) -> dict[str, dict[str, float]]:
     """Median, p95, p99 and the slowest of each, in seconds, with what p99 must reach."""
-    told: dict[str, dict[str, float]] = {}
+    durations: dict[str, dict[str, float]] = {}
     for what in runs[0]:
         times = sorted(run[what] for run in runs)
-        told[what] = {
+        durations[what] = {
             "median_s": round(statistics.median(times), 3),
             "p95_s": round(times[round(0.95 * (len(times) - 1))], 3),
             "p99_s": round(times[round(0.99 * (len(times) - 1))], 3),
             "max_s": round(times[-1], 3),
         }
         if what in goals:
-            told[what]["goal_p99_s"] = goals[what]
-    return told
+            durations[what]["goal_p99_s"] = goals[what]
+    return durations

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from agent import free_port, wait_ready
-from alerting import asked, begin_alerting, begun, figures, waited
+from alerting import asked, begin_alerting, figures, started, waited
 from harness.node import Node, accelwatch
 
 FAULTS = int(sys.argv[1]) if len(sys.argv) > 1 else 24
@@ -79,13 +79,13 @@ class Servers:
             f"  sinks: [{{name: a, type: webhook, options: {{url: '{base}/ours'}}}}]\n"
         )
         words = accelwatch("agent", f"--config.file={folder / 'agent.yaml'}")
-        self.processes.append(begun(words, node.environ()))
+        self.processes.append(started(words, node.environ()))
         wait_ready(self.port).close()
         self.compares = begin_alerting(
             folder,
             f"127.0.0.1:{self.port}",
             f"{base}/theirs",
-            lambda words: self.processes.append(begun(words)),
+            lambda words: self.processes.append(started(words)),
         )
 
     def incidents(self) -> set[str]:
@@ -109,16 +109,16 @@ def measured(node: Node, servers: Servers, receiver: Receiver, device: int) -> d
     began = time.monotonic()
     node.scenario.lose(device).write()
     seen = waited(lambda: name in servers.incidents())
-    told = [("webhook", "/ours", name)]
+    notified = [("webhook", "/ours", name)]
     if servers.compares:
-        told.append(("alertmanager", "/theirs", uuid))
-    waited(lambda: all((path, key) in receiver.arrived for _, path, key in told))
+        notified.append(("alertmanager", "/theirs", uuid))
+    waited(lambda: all((path, key) in receiver.arrived for _, path, key in notified))
     node.scenario.unset(device, "lost").write()
     waited(lambda: not servers.incidents())
     time.sleep(CALM_S)
     lost = float("inf")
     times = {"incident": lost if seen is None else seen - began}
-    for what, path, key in told:
+    for what, path, key in notified:
         times[what] = receiver.arrived.get((path, key), lost) - began
     return times
 

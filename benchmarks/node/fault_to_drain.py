@@ -22,7 +22,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
-from alerting import begin_alerting, begun, figures, waited
+from alerting import begin_alerting, figures, started, waited
 from support.slurm.lab_cluster import WorkingSlurm, working_slurm
 from support.slurm.site import SlurmSite, slurm_site
 
@@ -67,15 +67,15 @@ def drained(slurm: WorkingSlurm) -> set[str]:
 
 def seen_by(is_so: Callable[[], set[str]], wanted: set[str]) -> dict[str, float]:
     """The moment at which each of them was seen; infinite if it never was."""
-    moments = dict.fromkeys(wanted, float("inf"))
+    times = dict.fromkeys(wanted, float("inf"))
 
     def all_seen() -> bool:
         for one in is_so() & wanted:
-            moments[one] = min(moments[one], time.monotonic())
-        return max(moments.values()) < float("inf")
+            times[one] = min(times[one], time.monotonic())
+        return max(times.values()) < float("inf")
 
     waited(all_seen)
-    return moments
+    return times
 
 
 def measured(site: SlurmSite, compares: bool) -> dict[str, float]:
@@ -91,7 +91,7 @@ def measured(site: SlurmSite, compares: bool) -> dict[str, float]:
     if THEIRS in drained(slurm):
         slurm.scontrol("update", f"nodename={THEIRS}", "state=resume")
     names = {OURS: "hub", THEIRS: "alertmanager"}
-    return {names[node]: moment - began for node, moment in seen.items()}
+    return {names[node]: at - began for node, at in seen.items()}
 
 
 def main() -> None:
@@ -107,7 +107,7 @@ def main() -> None:
         )
 
         def begin(words: list[str]) -> None:
-            process = begun(words)
+            process = started(words)
             stack.callback(process.wait)
             stack.callback(process.terminate)
 

@@ -97,10 +97,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--other", type=Path)
     parser.add_argument("--runs", type=int, default=21)
-    told = parser.parse_args()
-    document = {"probing": probing(told.runs)}
-    if told.other:
-        document["beside"] = beside(told.other.resolve(), told.runs)
+    args = parser.parse_args()
+    document = {"probing": probing(args.runs)}
+    if args.other:
+        document["beside"] = beside(args.other.resolve(), args.runs)
     print(json.dumps(document, indent=2))
 
 

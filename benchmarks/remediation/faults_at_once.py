@@ -134,7 +134,7 @@ async def stormed(folder: Path, world: FakeScheduler) -> dict[str, object]:
                 grouped_at = time.time()
         await asyncio.sleep(3.0)
         groups = [incident for incident in rules.open if incident.storm]
-        begun = [effect.time for effect in world.effects if effect.kind == "drain"]
+        drains = [effect.time for effect in world.effects if effect.kind == "drain"]
         breaker = remedies.engine.state.breaker.standing
     return {
         "nodes": 30,
@@ -143,8 +143,8 @@ async def stormed(folder: Path, world: FakeScheduler) -> dict[str, object]:
             not (incident.group or incident.storm) for incident in rules.open
         ),
         "nodes in the group": len(groups[0].nodes) if groups else 0,
-        "quarantines before the group was seen": sum(at <= grouped_at for at in begun),
-        "quarantines after the group was seen": sum(at > grouped_at for at in begun),
+        "quarantines before the group was seen": sum(at <= grouped_at for at in drains),
+        "quarantines after the group was seen": sum(at > grouped_at for at in drains),
         "breaker is open": breaker is BreakerStatus.OPEN,
     }
 

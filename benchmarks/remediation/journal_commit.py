@@ -49,7 +49,7 @@ async def commit(writer: JournalWriter, number: int) -> float:
     return time.perf_counter() - began
 
 
-def told(times: list[float]) -> dict[str, float]:
+def figures(times: list[float]) -> dict[str, float]:
     """Median and 99th percentile in milliseconds."""
     return {
         "p50_ms": round(1e3 * statistics.median(times), 3),
@@ -76,9 +76,9 @@ async def measure(folder: Path) -> dict[str, dict[str, float]]:
     os.close(descriptor)
     await writer.close()
     return {
-        "write + fdatasync": told(bares),
-        "commit": told(commits),
-        f"{TOGETHER} commits at once": told(waves),
+        "write + fdatasync": figures(bares),
+        "commit": figures(commits),
+        f"{TOGETHER} commits at once": figures(waves),
     }
 
 

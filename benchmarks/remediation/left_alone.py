@@ -49,9 +49,9 @@ def drain(given: argparse.Namespace) -> Iterator[Figure]:
 
 def move(given: argparse.Namespace) -> Iterator[Figure]:
     """A drain until RUNNING, with batch_sched_delay=1."""
-    told = measured("slurm_move.py", "--moves", str(given.moves), "--fences", "1")["move"]
-    yield Figure("drain -> RUNNING, p95, s", told["p95_s"], 2.0)
-    yield Figure(f"jobs lost in {given.moves} moves", told["lost"], 0)
+    result = measured("slurm_move.py", "--moves", str(given.moves), "--fences", "1")["move"]
+    yield Figure("drain -> RUNNING, p95, s", result["p95_s"], 2.0)
+    yield Figure(f"jobs lost in {given.moves} moves", result["lost"], 0)
 
 
 def thousand(_: argparse.Namespace) -> Iterator[Figure]:
@@ -62,11 +62,11 @@ def thousand(_: argparse.Namespace) -> Iterator[Figure]:
 
 def stop(_: argparse.Namespace) -> Iterator[Figure]:
     """A STOP until the last effect, a yes until DRAIN."""
-    told = measured("brakes.py")
+    result = measured("brakes.py")
     for part in ("file", "command"):
-        (run,) = told[part]
+        (run,) = result[part]
         yield Figure(f"STOP by {part} -> last effect, s", run["STOP -> last effect_s"], 1.0)
-    yield Figure("yes -> DRAIN, s", told["yes"][0]["yes -> DRAIN_s"], 1.0)
+    yield Figure("yes -> DRAIN, s", result["yes"][0]["yes -> DRAIN_s"], 1.0)
 
 
 def night(_: argparse.Namespace) -> Iterator[Figure]:

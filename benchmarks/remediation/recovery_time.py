@@ -44,7 +44,7 @@ def played(way: Way, faults: Sequence[Fault]) -> list[Recovered]:
     return [way(random.Random(f"{way.__name__} {at}"), fault) for at, fault in enumerate(faults)]
 
 
-def told(recovered: Sequence[Recovered], load_min: float) -> dict[str, float]:
+def figures(recovered: Sequence[Recovered], load_min: float) -> dict[str, float]:
     """From the onset to the first productive step, in minutes."""
     times = sorted(
         one.seconds / MINUTE_S + loading(load_min, at) for at, one in enumerate(recovered)
@@ -92,8 +92,8 @@ def compared(
     """Ours beside both, for each time of loading."""
     document: dict[str, dict[str, object]] = {}
     for load_min in LOADS_MIN:
-        own = told(ours, load_min)
-        than = {name: told(other, load_min) for name, other in others.items()}
+        own = figures(ours, load_min)
+        than = {name: figures(other, load_min) for name, other in others.items()}
         document[f"load {load_min:g} min"] = {
             "ours": own,
             **than,

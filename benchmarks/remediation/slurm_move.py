@@ -65,13 +65,13 @@ def site_of(slurm: WorkingSlurm, writer: JournalWriter, **options: object) -> Si
 
 async def wanted(site: Site, what: Intent) -> bool:
     """Whether it was achieved."""
-    told: list[Pursued] = []
+    reports: list[Pursued] = []
     async with asyncio.timeout(60.0):
-        await Pursuit(site, what, told.append).run()
-    return told[-1].result is PursuitResult.ACHIEVED
+        await Pursuit(site, what, reports.append).run()
+    return reports[-1].result is PursuitResult.ACHIEVED
 
 
-def begun(slurm: WorkingSlurm, *options: str, script: str = "sleep 600 & wait") -> JobKey:
+def started(slurm: WorkingSlurm, *options: str, script: str = "sleep 600 & wait") -> JobKey:
     """A job that runs."""
     number = slurm.submit(*options, script=script)
     until(lambda: "JobState=RUNNING" in slurm.job(number), "the job runs")
@@ -82,7 +82,7 @@ def begun(slurm: WorkingSlurm, *options: str, script: str = "sleep 600 & wait") 
 
 async def move(slurm: WorkingSlurm, site: Site, number: int) -> float:
     """Seconds of one move; infinite for a job that was lost."""
-    key = begun(slurm, "-N2", "-w", "n1,n2")
+    key = started(slurm, "-N2", "-w", "n1,n2")
     incident = f"move-{number}"
     # Slurm begins jobs at one moment of each second, and with it would every run.
     await asyncio.sleep(random.uniform(0.0, 1.0))
@@ -113,7 +113,7 @@ async def fence(slurm: WorkingSlurm, writer: JournalWriter, folder: Path, number
     site = site_of(
         slurm, writer, power_off=[str(folder / "cut")], power_state=[str(folder / "is_off")]
     )
-    key = begun(slurm, "-w", "n1", script=WRITER.format(file=checkpoint))
+    key = started(slurm, "-w", "n1", script=WRITER.format(file=checkpoint))
     until(lambda: checkpoint.exists() and checkpoint.read_text(), "the job writes")
     _, script, stepd = checkpoint.read_text().split()[:3]
     children = Path(f"/proc/{script}/task/{script}/children").read_text().split()

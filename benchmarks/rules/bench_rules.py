@@ -120,8 +120,8 @@ class Fleet(PlainColumns):
         self.at += 1.0
         self._arrived = np.full(self.size, self.at)
         generation = np.ones(self.size, dtype=np.uint32)
-        heard = Arrivals(self.size, self._arrived, np.ones(self.size), generation)
-        self._windows.sample(self.at, heard, lambda series: self.numbers[series])
+        arrivals = Arrivals(self.size, self._arrived, np.ones(self.size), generation)
+        self._windows.sample(self.at, arrivals, lambda series: self.numbers[series])
 
     def window(
         self, kind: str, key: Series, seconds: int, quantile: float | None, *, of_job: bool = False
@@ -167,9 +167,9 @@ def columns_of(devices: int, needs: Needs) -> PlainColumns:
 def spent_ms(work: Callable[[], object], times: int) -> list[float]:
     found: list[float] = []
     for _ in range(times):
-        begun = time.thread_time()
+        started = time.thread_time()
         work()
-        found.append((time.thread_time() - begun) * 1e3)
+        found.append((time.thread_time() - started) * 1e3)
     return found
 
 
@@ -183,10 +183,10 @@ def rules_figures(devices: int, ticks: int) -> dict[str, object]:
     steps: list[float] = []
 
     def tick() -> None:
-        begun = time.thread_time()
+        started = time.thread_time()
         for _ in program.run(columns):
-            steps.append((time.thread_time() - begun) * 1e3)
-            begun = time.thread_time()
+            steps.append((time.thread_time() - started) * 1e3)
+            started = time.thread_time()
 
     tick()
     steps.clear()
@@ -227,11 +227,11 @@ def _lookup(line: Mapping[Key, Value | Missing]) -> Callable[[Key], Value | Miss
 
 
 def _readings(columns: PlainColumns, row: int) -> Mapping[Key, Value | Missing]:
-    told: dict[Key, Value | Missing] = {
+    row_values: dict[Key, Value | Missing] = {
         key: float(column[row]) for key, column in columns.numbers.items()
     }
-    told |= {key: some.values[some.codes[row]] for key, some in columns.texts.items()}
-    return told
+    row_values |= {key: some.values[some.codes[row]] for key, some in columns.texts.items()}
+    return row_values
 
 
 def main() -> None:

@@ -302,16 +302,16 @@ def test_the_list_of_rules_is_what_a_hub_has_loaded(tmp_path: Path) -> None:
 
     async def main() -> None:
         async with agent() as one, hub(one.address, rules=rules) as running:
-            asking = ("--hub", running.base)
+            hub_options = ("--hub", running.base)
             # Without files: no shipped pack that the hub has not loaded.
-            rows = json.loads((await typed("rules", "list", "--json", *asking))[1])
+            rows = json.loads((await typed("rules", "list", "--json", *hub_options))[1])
             assert {row["id"] for row in rows} == set(running.hub.rules.rules.rules)  # type: ignore[union-attr]
             (lost,) = (row for row in rows if row["id"] == "gpu.lost")
             assert (lost["loaded"], lost["for_s"], lost["tests"]) == (True, 0.0, None)
             assert (lost["file"], lost["title"]) == (str(file), "A GPU is lost")
 
             # With files: those, and which are loaded.
-            given = ("rules", "list", str(file), str(other), *asking)
+            given = ("rules", "list", str(file), str(other), *hub_options)
             _, out, _ = await typed(*given)
             lines = [line.split() for line in out.splitlines()[1:]]
             assert [line[0] for line in lines] == ["gpu.lost", "node.dark", "hot"]
@@ -326,13 +326,13 @@ def test_the_list_of_rules_is_what_a_hub_has_loaded(tmp_path: Path) -> None:
 @pytest.mark.parametrize("words", [(), ("-p", "nvidia")])
 def test_where_no_hub_answers_what_is_loaded_is_not_known(words: tuple[str, ...]) -> None:
     dead = ("--hub", f"http://127.0.0.1:{free_port()}")
-    code, out, said = asyncio.run(typed("rules", "list", "--json", *words, *dead))
+    code, out, stderr = asyncio.run(typed("rules", "list", "--json", *words, *dead))
     rows = json.loads(out)
     assert code == 0
     assert {row["loaded"] for row in rows} == {None}
     assert any(row["id"].startswith("nvidia.") for row in rows)
-    assert ("these are the rules that are shipped" in said) is (words == ())
-    assert "which are loaded or switched off is not known" in said
+    assert ("these are the rules that are shipped" in stderr) is (words == ())
+    assert "which are loaded or switched off is not known" in stderr
 
 
 def test_the_list_of_rules_says_where_a_hub_is_blind(tmp_path: Path) -> None:

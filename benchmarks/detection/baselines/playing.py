@@ -149,8 +149,8 @@ class _JobsOverTime:
     def at(self, time: float) -> Mapping[str, str]:
         """The jobs of a moment."""
         while self._changes and self._changes[0][0] <= time:
-            _, begins, node, job = self._changes.popleft()
-            if begins:
+            _, start, node, job = self._changes.popleft()
+            if start:
                 self._jobs[node] = job
             elif self._jobs.get(node) == job:
                 del self._jobs[node]

@@ -81,8 +81,8 @@ def _result(
     opened = None if found is None else found.opened
     if fault.scope == GROUP:
         own = _of_group(fault, lines, faults, windows)
-        told = episodes(line for line in own if line.level == ALERT)
-        single = found is not None and len(told) == 1
+        alert_episodes = episodes(line for line in own if line.level == ALERT)
+        single = found is not None and len(alert_episodes) == 1
         nodes = {suspect(line) for line in own if line.advice in OUT}
         return Result(fault, opened, None, single, len(nodes))
     about = first_about(fault, alerts, [one for one in faults if one is not fault])

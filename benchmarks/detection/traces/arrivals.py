@@ -32,10 +32,10 @@ def arrivals(rng: np.random.Generator, character: Character, settings: Settings)
         *_of(rng, GROUP_CLASSES, rng.poisson(share * settings.group_rate * _PUBLISHED_GROUPS)),
         *_of(rng, (APP,), rng.poisson(share * rng.uniform(5, 20))),  # 5.1: 5-20 a trace
     ]
-    moments = _moments(rng, len(kinds), character.burstiness, settings)
+    times = _times(rng, len(kinds), character.burstiness, settings)
     order = rng.permutation(len(kinds))
     return sorted(
-        (Arrival(float(at), kinds[place]) for at, place in zip(moments, order, strict=True)),
+        (Arrival(float(at), kinds[place]) for at, place in zip(times, order, strict=True)),
         key=lambda arrival: arrival.second,
     )
 
@@ -46,7 +46,7 @@ def _of(rng: np.random.Generator, classes: Sequence[FaultClass], count: int) -> 
     return [classes[place] for place in places]
 
 
-def _moments(rng: np.random.Generator, count: int, burstiness: float, settings: Settings) -> Array:
+def _times(rng: np.random.Generator, count: int, burstiness: float, settings: Settings) -> Array:
     """Starts a day are negative binomial: a gamma by day has the variance that Poisson lacks."""
     days = max(1, int(np.ceil(settings.days)))
     mean = max(count / days, 1e-9)

@@ -33,7 +33,7 @@ class Hosts:
         queue = (
             np.where(saves, 0.6, 0.001) * rng.uniform(0.8, 1.25, shape) * np.where(stalls, 12.0, 1)
         )
-        told = self._settings.devices * 45.0 + 390.0  # 5.1: series of a node
+        series = self._settings.devices * 45.0 + 390.0  # 5.1: series of a node
         columns = {
             "host_uptime_seconds": uptime,
             "host_cpu_count": 224 * ones,
@@ -67,7 +67,7 @@ class Hosts:
             "rate:collector_cycles_total.nvidia.timeout": 0 * ones,
             "fleet_target_read_duration_seconds": np.round(0.3 + rng.gamma(4.0, 0.02, shape), 3),
             "fleet_target_clock_skew_seconds": np.round(skew, 1),
-            "exporter_series": told * ones,
+            "exporter_series": series * ones,
             "devices.ok": self._settings.devices * ones,
             "devices.lost": 0 * ones,
             # 1.3: 300 k interrupts in 30 s.

@@ -197,5 +197,5 @@ class Placing:
 
     @staticmethod
     def _put(waiting: deque[Arrival], arrival: Arrival) -> None:
-        moments = [one.second for one in waiting]
-        waiting.insert(bisect.bisect(moments, arrival.second), arrival)
+        seconds = [one.second for one in waiting]
+        waiting.insert(bisect.bisect(seconds, arrival.second), arrival)

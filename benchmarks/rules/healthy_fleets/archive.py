@@ -71,9 +71,9 @@ class HealthyFleet:
         seconds = begin + np.arange(1, ticks + 1, dtype=np.float64) * STEP_S
         device = self._devices(seconds)
         node = self._hosts(seconds, device)
-        told = ~self._nuisances.missed(ticks)
+        reported = ~self._nuisances.missed(ticks)
         for away in self._nuisances.gone:
-            told[_during(away, seconds), away.node] = False
+            reported[_during(away, seconds), away.node] = False
         for away in self._nuisances.unreadable:
             rows = np.flatnonzero(_during(away, seconds))
             which = slice(None) if away.device is None else away.device
@@ -82,13 +82,13 @@ class HealthyFleet:
                     values[rows, away.node, which] = 0.0 if name == "device_up" else np.nan
         self._count(device)
         self._count(node)
-        jitter = self._rng.uniform(-1.0, 1.0, (2, *told.shape))
+        jitter = self._rng.uniform(-1.0, 1.0, (2, *reported.shape))
         ms = ((START + seconds[:, None] - self._offset + jitter) * 1000).astype(np.int64)
         devices = {name: values.transpose(1, 2, 0) for name, values in device.items()}
         nodes = {name: values.T for name, values in node.items()}
         return (
-            self._roster.table(ms[0].T, told.T, devices),
-            self._roster.table(ms[1].T, told.T, nodes),
+            self._roster.table(ms[0].T, reported.T, devices),
+            self._roster.table(ms[1].T, reported.T, nodes),
         )
 
     def _devices(self, seconds: Array) -> dict[str, Array]:

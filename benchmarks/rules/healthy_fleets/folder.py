@@ -75,7 +75,7 @@ def write_days(folder: Path, spans: Iterable[tuple[Any, Any]], span_s: int = SPA
         (folder / table).mkdir(parents=True, exist_ok=True)
     coming = iter(spans)
     for day, first in enumerate(coming):
-        moment = (START + day * _DAY_S) * 1000
+        time_ms = (START + day * _DAY_S) * 1000
         hosts: list[Any] = []
 
         def devices(first: tuple[Any, Any], hosts: list[Any]) -> Iterator[Any]:
@@ -86,9 +86,9 @@ def write_days(folder: Path, spans: Iterable[tuple[Any, Any]], span_s: int = SPA
                 yield device
 
         write(
-            layout.day_file(folder, layout.DEVICES, moment), devices(first, hosts), first[0].schema
+            layout.day_file(folder, layout.DEVICES, time_ms), devices(first, hosts), first[0].schema
         )
-        write(layout.day_file(folder, layout.NODES, moment), hosts, first[1].schema)
+        write(layout.day_file(folder, layout.NODES, time_ms), hosts, first[1].schema)
 
 
 def write_events(folder: Path, rows: Iterable[EventRow]) -> None:

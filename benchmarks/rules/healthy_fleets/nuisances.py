@@ -87,7 +87,7 @@ class Nuisances:
         self.skews = self._skews(rates.clock_steps)
         self.events = sorted([*self._of_hosts(), *self._of_programs(jobs)])
 
-    def _moments(self, a_day: float) -> Array:
+    def _times(self, a_day: float) -> Array:
         count = self._rng.poisson(a_day * self._nodes / NODES * self._seconds / _DAY_S)
         return np.sort(self._rng.uniform(0, self._seconds, count))
 
@@ -102,7 +102,7 @@ class Nuisances:
                 float(at),
                 float(at + rng.uniform(least, most)),
             )
-            for at in self._moments(a_day)
+            for at in self._times(a_day)
         ]
 
     def _skews(self, a_day: float) -> list[tuple[int, float, float]]:
@@ -115,7 +115,7 @@ class Nuisances:
             *first,
             *(
                 (int(rng.integers(self._nodes)), float(at), float(rng.normal(0, 40)))
-                for at in self._moments(a_day)
+                for at in self._times(a_day)
             ),
         ]
 
@@ -125,13 +125,13 @@ class Nuisances:
 
     def _of_hosts(self) -> list[Event]:
         rng, found = self._rng, []
-        for at in self._moments(self.rates.corrected_events):
+        for at in self._times(self.rates.corrected_events):
             code, text = (
                 ("pcie_corrected", "AER: Corrected error received"),
                 ("edac_ce", "EDAC MC0: 1 CE on DIMM_A1"),
             )[int(rng.integers(2))]
             found.append(Event(float(at), int(rng.integers(self._nodes)), None, code, text))
-        for at in self._moments(self.rates.out_of_memory):
+        for at in self._times(self.rates.out_of_memory):
             text = "Out of memory: Killed process 4242 (python)"
             found.append(Event(float(at), int(rng.integers(self._nodes)), None, "oom_kill", text))
         for node, _, _, end in self.started:

@@ -219,7 +219,7 @@ def test_a_device_that_can_no_longer_be_read_is_to_blame() -> None:
     assert only(found).rows.tolist() == [9]
 
 
-def test_a_device_that_never_said_how_busy_it_is_is_not() -> None:
+def test_a_device_that_never_reported_how_busy_it_is_is_not() -> None:
     job = Job()
     job.load[9] = np.nan
     job.run(40)
