@@ -26,7 +26,7 @@ import os, sys
 from accelwatch.cli.startup.main import open_missing
 open_missing()
 opened = os.open(os.devnull, os.O_RDONLY)
-os.write({told}, f"{{opened}} {{sys.stdin is None}} {{sys.stdout is None}}".encode())
+os.write({descriptor}, f"{{opened}} {{sys.stdin is None}} {{sys.stdout is None}}".encode())
 sys.stderr.write("nobody reads this")
 sys.stderr.flush()
 """
@@ -149,7 +149,7 @@ def test_a_check_that_is_out_of_time_says_so_to_people(environ: dict[str, str]) 
 
 
 @pytest.mark.parametrize(
-    ("closed", "status", "message"),
+    ("closed", "descriptor", "message"),
     [
         ("<&- >&-", 2, "3 True True"),
         ("<&-", 1, "3 True False"),
@@ -157,8 +157,10 @@ def test_a_check_that_is_out_of_time_says_so_to_people(environ: dict[str, str]) 
         ("2>&-", 1, "3 False False"),
     ],
 )
-def test_what_is_opened_next_is_no_standard_file(closed: str, status: int, message: str) -> None:
-    words = closing(closed, "-c", STARTED.format(status=status))
+def test_what_is_opened_next_is_no_standard_file(
+    closed: str, descriptor: int, message: str
+) -> None:
+    words = closing(closed, "-c", STARTED.format(descriptor=descriptor))
     ended = subprocess.run(words, capture_output=True, text=True, check=True)
     assert (ended.stdout + ended.stderr).removesuffix("nobody reads this") == message
 
