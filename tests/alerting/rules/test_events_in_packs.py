@@ -59,6 +59,8 @@ VENDORS = {
     "neuron": ("neuron", "npu"),
     "tenstorrent": ("tenstorrent", "npu"),
     "amdxdna": ("accel", "npu"),
+    "intel": ("intel", "npu"),
+    "qaic": ("qualcomm", "npu"),
     "driver": ("amd", "gpu"),
 }
 # Codes of a driver whose message names no device.
