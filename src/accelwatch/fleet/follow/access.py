@@ -19,7 +19,7 @@ from accelwatch.base.errors import ConfigError
 from accelwatch.fleet.scrape_settings import Credentials, Scrape, TlsConfig
 from accelwatch.fleet.target import Target
 from accelwatch.system.files.file_rights import check_not_open
-from accelwatch.system.files.secret_file import read_secret
+from accelwatch.system.located_yaml.nodes import read_file
 from accelwatch.web.protection.tls import VERSIONS
 from accelwatch.web.sockets.listeners import is_loopback
 
@@ -208,8 +208,7 @@ def _headers(scrape: Scrape) -> dict[str, str]:
 
 
 def _secret(name: str) -> str:
-    secret = read_secret(Path(name), "the secret", follow_links=True)
-    text = secret.decode("utf-8", "replace").strip()
+    text = read_file(Path(name)).decode("utf-8", "replace").strip()
     if not text or not text.isprintable():
         raise ConfigError(f"{name}: a secret is one line of printable characters")
     return text
