@@ -1,15 +1,11 @@
 """The agent as a process: start, scrape, reload, notification, and its end with clients attached."""
 
 import json
-import os
 import re
 import signal
 import socket
 import subprocess
 import sys
-import threading
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -24,64 +20,9 @@ from accelwatch.cli.servers.config_command import (
     hub_config_check,
 )
 from support.processes.waiting import GUARD_S
+from support.servers.agent_processes import AgentProcess
 
-
-class Process:
-    """A running agent."""
-
-    def __init__(self, folder: Path, config: str, environ: dict[str, str]) -> None:
-        self.file = folder / "agent.yaml"
-        self.file.write_text(config)
-        self.log = folder / "agent.log"
-        inherited = {key: value for key, value in os.environ.items() if "ACCELWATCH" not in key}
-        with self.log.open("wb") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "accelwatch", "agent", f"--config.file={self.file}"],
-                env={
-                    **inherited,
-                    "PYTHONPATH": str(Path(__file__).parent),
-                    "XDG_STATE_HOME": str(folder / "state"),
-                    **environ,
-                },
-                stdout=log,
-                stderr=log,
-            )
-
-    def wait_for(self, condition: Callable[[], bool]) -> None:
-        pause = threading.Event()
-        for _ in range(1200):
-            if condition():
-                return
-            assert self.process.poll() is None, self.output()
-            pause.wait(0.05)
-        raise AssertionError(self.output())
-
-    def output(self) -> str:
-        return self.log.read_text()
-
-    @property
-    def address(self) -> str:
-        found = re.search(r"listening address=(127[\d.:]+)", self.output())
-        return found[1] if found else ""
-
-    def get(self, path: str) -> str:
-        with urllib.request.urlopen(f"http://{self.address}{path}", timeout=GUARD_S) as answer:
-            text: str = answer.read().decode()
-            return text
-
-    def ready(self) -> bool:
-        try:
-            return bool(self.address) and self.get("/-/ready") == "ready\n"
-        except urllib.error.HTTPError as error:
-            error.close()
-            return False
-
-    def end(self, number: signal.Signals) -> int:
-        self.process.send_signal(number)
-        return self.process.wait(60)
-
-
-Start = Callable[..., Process]
+Start = Callable[..., AgentProcess]
 
 CONFIG = """
 collect:
@@ -94,17 +35,16 @@ web: {listen_address: "127.0.0.1:0"}
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    started: list[Process] = []
+    started: list[AgentProcess] = []
 
-    def _start(config: str = CONFIG, **environ: str) -> Process:
-        started.append(Process(tmp_path, config, environ))
+    def _start(config: str = CONFIG, **environ: str) -> AgentProcess:
+        path = {"PYTHONPATH": str(Path(__file__).parent)}
+        started.append(AgentProcess(tmp_path, config, {**path, **environ}))
         return started[-1]
 
     yield _start
-    for one in started:
-        if one.process.poll() is None:
-            one.process.kill()
-            one.process.wait(60)
+    for process in started:
+        process.kill()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -128,7 +68,7 @@ def test_it_serves_and_ends_with_clients_and_a_hung_driver(
         assert b"200 OK" in streaming.recv(65536)
         assert agent.end(number) == 0
         assert silent.recv(1) == b""
-    assert "Traceback" not in agent.output()
+    assert "Traceback" not in agent.log_text()
 
 
 def test_hup_reads_the_configuration_again(start: Start) -> None:
@@ -142,14 +82,14 @@ def test_hup_reads_the_configuration_again(start: Start) -> None:
     agent.process.send_signal(signal.SIGHUP)
     agent.wait_for(lambda: "accel_pipe_active_ratio" in agent.get("/metrics"))
     assert agent.address == before
-    assert "a change takes a restart key=web.listen_address" in agent.output()
-    agent.wait_for(lambda: '"message":"configuration read again"' in agent.output())
+    assert "a change takes a restart key=web.listen_address" in agent.log_text()
+    agent.wait_for(lambda: '"message":"configuration read again"' in agent.log_text())
 
     agent.file.write_text("collect: {intervall: 1s}")
     agent.process.send_signal(signal.SIGHUP)
     failed = 'accel_exporter_config_last_reload_successful{config="agent"} 0'
     agent.wait_for(lambda: failed in agent.get("/metrics"))
-    assert "did you mean interval?" in agent.output()
+    assert "did you mean interval?" in agent.log_text()
     agent.wait_for(lambda: "accel_pipe_active_ratio" in agent.get("/metrics"))
     assert agent.end(signal.SIGTERM) == 0
 
@@ -200,7 +140,7 @@ def test_systemd_is_notified(start: Start, tmp_path: Path) -> None:
 def test_a_mistake_in_the_configuration_ends_the_start(start: Start) -> None:
     agent = start("collect: {intervall: 1s}")
     assert agent.process.wait(60) == 2
-    assert agent.output() == (
+    assert agent.log_text() == (
         f"accelwatch: {agent.file}:1: collect.intervall: unknown key; did you mean interval?\n"
     )
 
@@ -208,15 +148,17 @@ def test_a_mistake_in_the_configuration_ends_the_start(start: Start) -> None:
 def test_the_first_messages_are_in_the_configured_format(start: Start) -> None:
     agent = start(CONFIG + "state_dir: /proc/nowhere\nlog: {format: json}\n")
     agent.wait_for(agent.ready)
-    records = [json.loads(line) for line in agent.output().splitlines()]
+    records = [json.loads(line) for line in agent.log_text().splitlines()]
     assert any("state cannot be kept" in record["message"] for record in records)
 
 
 def test_other_machines_are_not_let_in_by_accident(start: Start) -> None:
     agent = start('web: {listen_address: "0.0.0.0:0"}')
     assert agent.process.wait(60) == 2
-    assert "other machines can reach 0.0.0.0:0 and no client has to authenticate" in agent.output()
-    assert "--web.listen-any" in agent.output()
+    assert (
+        "other machines can reach 0.0.0.0:0 and no client has to authenticate" in agent.log_text()
+    )
+    assert "--web.listen-any" in agent.log_text()
 
 
 def test_an_address_in_use_ends_the_start(tmp_path: Path) -> None:

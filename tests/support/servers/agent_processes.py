@@ -28,13 +28,15 @@ class AgentProcess:
         self.folder, self.config = folder, config
         self.file = folder / f"{command}.yaml"
         protected = f", config_file: '{web_config}'" if web_config else ""
-        self.file.write_text(f'{config}\nweb: {{listen_address: "127.0.0.1:0"{protected}}}\n')
+        web = f'web: {{listen_address: "127.0.0.1:0"{protected}}}\n'
+        self.file.write_text(config if "web:" in config else f"{config}\n{web}")
         self.log = folder / f"{command}.log"
         inherited = {key: value for key, value in os.environ.items() if "ACCELWATCH" not in key}
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "accelwatch", command, f"--config.file={self.file}"],
-                env={**inherited, "XDG_STATE_HOME": str(folder / "state"), **environ},
+                # Root's own state folder of this machine is before XDG_STATE_HOME.
+                env={**inherited, "STATE_DIRECTORY": str(folder / "state"), **environ},
                 stdout=log,
                 stderr=log,
             )
