@@ -16,9 +16,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
 import msgspec
 
-from accelwatch.base.slices import LongWork
+from accelwatch.base.slices import LongWork, at_once, in_slices
 from accelwatch.fleet.hub_client.several.hub_picture import HubPicture
-from accelwatch.fleet.hub_client.several.picture import SeveralPicture, at_once, in_slices
+from accelwatch.fleet.hub_client.several.picture import SeveralPicture
 from accelwatch.fleet.picture.model import FleetView
 from support.dashboards.fleets import fleet_view
 

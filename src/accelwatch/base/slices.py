@@ -1,15 +1,19 @@
 """Long work on the loop in slices of milliseconds, so that streams and pages need not wait for it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from time import monotonic
 from types import TracebackType
-from typing import Self
+from typing import Any, Self, TypeVar
 
 # With the step that ends a slice, and what else comes in the same turn, less than five milliseconds.
 SLICE_S = 0.003
 # What a function awaits now and then while it works long.
 YieldControl = Callable[[], Awaitable[None]]
+
+T = TypeVar("T")
+# Work in steps, and what comes of it.
+Steps = Generator[None, None, T]
 
 
 class LongWork:
@@ -81,3 +85,27 @@ class Turns:
     def walk(self) -> LongWork:
         """A walk that is about to begin: `async with turns.walk() as walk`."""
         return LongWork(self._lock)
+
+
+def at_once(work: Steps[T] | Coroutine[Any, Any, T]) -> T:
+    """What comes of work without a pause between its steps.
+
+    A coroutine may yield control, but waits for nothing else.
+    """
+    while True:
+        try:
+            work.send(None)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+
+
+async def in_slices(steps: Steps[T], work: LongWork) -> T:
+    """What comes of steps, between which others on the event loop have their turn."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        await work.yield_control()

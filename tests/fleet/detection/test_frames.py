@@ -8,13 +8,12 @@ import pytest
 
 from accelwatch.archive.history.layout import DEVICES, NODES
 from accelwatch.archive.history.reading.reader import Archive
-from accelwatch.base.slices import LongWork
+from accelwatch.base.slices import LongWork, at_once
 from accelwatch.detection.frame import DeviceState, Frame, NodeState
 from accelwatch.detection.signals.device_signals import DEVICE_SIGNALS
 from accelwatch.detection.signals.node_signals import NODE_SIGNALS
 from accelwatch.fleet.backtest.context.archive_rule_context import ArchiveRuleContext
 from accelwatch.fleet.backtest.context.stream import intervals
-from accelwatch.fleet.backtest.verdicts import finished
 from accelwatch.fleet.detection.frames import Frames
 from accelwatch.schema.event import severity
 from support.archives.synthetic_fleet import Fault, Plan, archive
@@ -42,8 +41,8 @@ def frames_of(folder: Path, *, mended: tuple[str, ...] = ()) -> Iterator[Frame]:
         context.device_index.meet(devices.entities, nodes.entities)
         columns.add_samples(interval.time, interval.devices, interval.nodes)
         context.event_history.advance(interval.time)
-        finished(columns.refresh(LongWork()))
-        yield finished(frames.frame(columns, LongWork()))
+        at_once(columns.refresh(LongWork()))
+        yield at_once(frames.frame(columns, LongWork()))
 
 
 def made(folder: Path, *faults: Fault) -> None:

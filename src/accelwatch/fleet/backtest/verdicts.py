@@ -5,14 +5,14 @@ which nobody at all was recorded was a rest of the recorder: nothing is judged i
 called silent for it.
 """
 
-from collections.abc import Collection, Coroutine, Generator, Iterator, Mapping
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Collection, Generator, Iterator, Mapping
+from typing import NamedTuple
 
 from accelwatch.alerting.rules.rule import Rule
 from accelwatch.alerting.rules.verdict import VerdictChange
 from accelwatch.archive.history.layout import DEVICES, NODES
 from accelwatch.archive.history.reading.reader import Archive
-from accelwatch.base.slices import LongWork
+from accelwatch.base.slices import LongWork, at_once
 from accelwatch.fleet.backtest.calendar import Maintenance
 from accelwatch.fleet.backtest.context.archive_rule_context import ArchiveRuleContext
 from accelwatch.fleet.backtest.context.stream import Interval, intervals
@@ -21,7 +21,6 @@ from accelwatch.fleet.detection.running import FleetDetector
 from accelwatch.fleet.rules.rule_evaluator import FleetRuleEvaluator
 from accelwatch.schema.metrics import Series
 
-Result = TypeVar("Result")
 # After so many intervals without any sample it was the recorder that rested.
 REST_STEPS = 3
 
@@ -112,14 +111,4 @@ class Verdicts:
         context.device_index.meet(self._devices.entities, self._nodes.entities)
         table_view.add_samples(interval.time, interval.devices, interval.nodes)
         context.event_history.advance(interval.time)
-        return finished(self.evaluator.tick(LongWork()))
-
-
-def finished(work: Coroutine[Any, Any, Result]) -> Result:
-    """The result of work that rests but waits for nothing."""
-    while True:
-        try:
-            work.send(None)
-        except StopIteration as done:
-            result: Result = done.value
-            return result
+        return at_once(self.evaluator.tick(LongWork()))

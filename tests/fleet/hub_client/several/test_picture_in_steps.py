@@ -7,10 +7,10 @@ import msgspec
 import pytest
 
 from accelwatch.base import slices
-from accelwatch.base.slices import LongWork
+from accelwatch.base.slices import LongWork, at_once, in_slices
 from accelwatch.fleet.hub_client.several import source as source_of_several
 from accelwatch.fleet.hub_client.several.hub_picture import HubPicture
-from accelwatch.fleet.hub_client.several.picture import SeveralPicture, at_once, in_slices
+from accelwatch.fleet.hub_client.several.picture import SeveralPicture
 from accelwatch.fleet.hub_client.several.source import SeveralHubs
 from accelwatch.fleet.targets.hub_endpoint import HubEndpoint
 from support.dashboards.fleets import fleet_view

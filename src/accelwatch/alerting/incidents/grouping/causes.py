@@ -8,7 +8,7 @@ severe; when that is over and others are not, another one does. Pure; time is gi
 """
 
 import heapq
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from accelwatch.alerting.incidents.grouping.cause import AT_ONCE, Cause, Leading
@@ -24,6 +24,7 @@ from accelwatch.alerting.incidents.grouping.location import GROUP, jobs_of, node
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.rules.document import Scope, Severity
 from accelwatch.alerting.rules.rule import Rule
+from accelwatch.base.slices import Steps, at_once
 
 STORM_WAIT_S = 60.0
 _FORGET_EVERY_S = 60.0
@@ -68,17 +69,9 @@ class Causes:
 
     def step(self, changed: Iterable[Incident], now: float) -> list[CauseReport]:
         """What people are notified of at `now`, Unix seconds."""
-        steps = self.steps(changed, now)
-        while True:
-            try:
-                next(steps)
-            except StopIteration as done:
-                reports: list[CauseReport] = done.value
-                return reports
+        return at_once(self.steps(changed, now))
 
-    def steps(
-        self, changed: Iterable[Incident], now: float
-    ) -> Generator[None, None, list[CauseReport]]:
+    def steps(self, changed: Iterable[Incident], now: float) -> Steps[list[CauseReport]]:
         """The same an incident at a time."""
         reports: list[CauseReport] = []
         concerned: list[Incident] = []
@@ -256,7 +249,7 @@ class Causes:
             }
 
 
-def _ordered(incidents: Sequence[Incident]) -> Generator[None, None, Iterator[Incident]]:
+def _ordered(incidents: Sequence[Incident]) -> Steps[Iterator[Incident]]:
     """Those that are reported first come first; put in order in steps, for a storm has thousands."""
     chunks: list[list[Incident]] = []
     for start in range(0, len(incidents), AT_ONCE):

@@ -1,11 +1,10 @@
 """The pictures of several hubs as one. Each hub that is silent costs its own part: it stays, stale."""
 
-from collections.abc import Generator, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from accelwatch.base.slices import LongWork
+from accelwatch.base.slices import Steps, at_once
 from accelwatch.fleet.hub_client.several.hub_picture import HubPicture, hub_state, totals_of
 from accelwatch.fleet.hub_client.several.merging.totals import (
     added,
@@ -26,10 +25,6 @@ from accelwatch.fleet.wire import DeviceNow, DeviceTotals, FleetDocument, NodeNo
 _NONE_SHARED: Mapping[str, frozenset[str]] = {}
 # Nodes or devices in one step: a millisecond at most.
 _AT_ONCE = 500
-
-T = TypeVar("T")
-# Work in steps, and what comes of it.
-Steps = Generator[None, None, T]
 
 
 class SeveralPicture:
@@ -188,27 +183,6 @@ class SeveralPicture:
         nodes = {node.node: node for node in picture.view.nodes if node.node in hidden}
         totals = totals_of(self._unfiltered.get(hub, picture.view), nodes)
         return [stale(totals) if picture.silent else totals]
-
-
-def at_once(steps: Steps[T]) -> T:
-    """What comes of steps without a pause between them."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            result: T = end.value
-            return result
-
-
-async def in_slices(steps: Steps[T], work: LongWork) -> T:
-    """What comes of steps, between which others on the event loop have their turn."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            result: T = end.value
-            return result
-        await work.yield_control()
 
 
 def merged_document(

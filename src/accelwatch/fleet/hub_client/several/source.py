@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from accelwatch.alerting.evaluation.explanation import Explanation
 from accelwatch.base.clock import Clock, SystemClock
 from accelwatch.base.errors import AccelwatchError, UnmetError
-from accelwatch.base.slices import LongWork
+from accelwatch.base.slices import LongWork, Steps, at_once, in_slices
 from accelwatch.fleet.documents.graphs import IncidentGraphs
 from accelwatch.fleet.follow.failures.faults import TargetFault
 from accelwatch.fleet.hub_client.connection.session import HubSession
@@ -17,12 +17,7 @@ from accelwatch.fleet.hub_client.several.fan_out import gathered
 from accelwatch.fleet.hub_client.several.hub_picture import HubPicture, hub_picture_of, hub_state
 from accelwatch.fleet.hub_client.several.merging.histories import added_histories, graphs_in
 from accelwatch.fleet.hub_client.several.merging.usage import usage_added
-from accelwatch.fleet.hub_client.several.picture import (
-    SeveralPicture,
-    Steps,
-    at_once,
-    in_slices,
-)
+from accelwatch.fleet.hub_client.several.picture import SeveralPicture
 from accelwatch.fleet.hub_client.several.remedies import SeveralRemedies
 from accelwatch.fleet.hub_client.several.requests.routes import Routes
 from accelwatch.fleet.hub_client.source import HubSource
