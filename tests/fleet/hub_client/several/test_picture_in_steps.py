@@ -76,3 +76,41 @@ def test_one_that_is_being_made_is_shown_when_it_is_finished(
             await asyncio.gather(following, return_exceptions=True)
 
     asyncio.run(main())
+
+
+class LateClock(IdleClock):
+    """Others on the event loop have needed so much of the time."""
+
+    late_s = 0.0
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.late_s
+
+
+def test_one_whose_slices_had_to_wait_is_not_made_again_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slices, "SLICE_S", 0.0)
+
+    async def main() -> None:
+        async with agent() as one, hub_of(tmp_path / "a", {"n1": one.address}) as below:
+            await below.devices("n1", 8)
+            endpoint = HubEndpoint(name="pod-1", base=below.base)
+            clock = LateClock()
+            source = SeveralHubs([endpoint], clock=clock, remade_s=600.0)
+            following = asyncio.create_task(source.run(lambda: None))
+            before = await until(source, lambda _view: True)
+            clock.late_s += 600.0
+            making = asyncio.create_task(source.remake())
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            assert not making.done()
+            clock.late_s += 600.0
+            await making
+            after = source.fleet()
+            assert after is not None
+            assert after.sequence == before.sequence + 1
+            following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
+
+    asyncio.run(main())

@@ -108,6 +108,8 @@ class SeveralHubs:
             steps = self._steps()
             self._view = None if steps is None else await in_slices(steps, work)
             self._duration_s = work.busy_seconds()
+            # However long others had their turn between: `fleet` would make it again at once.
+            self._made_at = self._clock.monotonic() - self._duration_s
         finally:
             self._making = None
 
