@@ -35,7 +35,7 @@ def evaluate_jobset(jobset: Workload, departure: Departure, below: Outcome) -> O
     """Whether only the pods are replaced, all Jobs restart, or the JobSet is failed."""
     strategy = jobset.text("spec.failurePolicy.restartStrategy")
     if below.fate not in (Fate.FAILED, Fate.ENDANGERED):
-        return _restarting_pods(jobset, below) if strategy == "InPlaceRestart" else below
+        return _restarting_pods(jobset, below) if _restarts_containers(jobset) else below
     if jobset.value("spec.failurePolicy") is None:
         outcome = _failed(
             below, "the JobSet has no failurePolicy: one failed Job fails it for good"
@@ -47,15 +47,19 @@ def evaluate_jobset(jobset: Workload, departure: Departure, below: Outcome) -> O
     return outcome
 
 
+def _restarts_containers(jobset: Workload) -> bool:
+    """Whether its other pods stay, and restart, when one is replaced."""
+    strategy = jobset.text("spec.failurePolicy.restartStrategy")
+    return strategy == "InPlaceRestart" and DISABLED not in jobset.metadata.annotations
+
+
 def _restarting_pods(jobset: Workload, below: Outcome) -> Outcome:
     """The pod that replaces it comes with the next attempt, which the others have to reach."""
-    if DISABLED in jobset.metadata.annotations:
-        return below
     if spent := attempts_limit(jobset):
         return _failed(below, spent)
     text = f"{below.text}; the JobSet restarts its other pods in place (InPlaceRestart"
-    attempts, limit = _counted_attempts(jobset), jobset.number("spec.failurePolicy.maxRestarts")
-    count = "" if attempts is None else f", {attempts + 1} of maxRestarts {limit or 0}"
+    attempts = _counted_attempts(jobset)
+    count = "" if attempts is None else f", {attempts + 1} of maxRestarts {_max_restarts(jobset)}"
     return Outcome(fate=Fate.RESTARTED, text=f"{text}{count})")
 
 
@@ -64,13 +68,9 @@ def attempts_limit(jobset: Workload) -> str:
 
     Pods that start after a suspension come with the next attempt, too.
     """
-    if (
-        jobset.text("spec.failurePolicy.restartStrategy") != "InPlaceRestart"
-        or DISABLED in jobset.metadata.annotations
-    ):
+    if not _restarts_containers(jobset):
         return ""
-    attempts = _counted_attempts(jobset)
-    limit = jobset.number("spec.failurePolicy.maxRestarts") or 0
+    attempts, limit = _counted_attempts(jobset), _max_restarts(jobset)
     return "" if attempts is None or attempts < limit else _spent(attempts, limit)
 
 
@@ -105,7 +105,7 @@ def _by_action(action: str, jobset: Workload, strategy: str, below: Outcome) -> 
     if action == "FailJobSet":
         return _failed(below, "a rule of the JobSet's failurePolicy fails it for good (FailJobSet)")
     limited = not action.endswith("AndIgnoreMaxRestarts")
-    spent, limit = spent_restarts(jobset), jobset.number("spec.failurePolicy.maxRestarts") or 0
+    spent, limit = spent_restarts(jobset), _max_restarts(jobset)
     if limited and spent >= limit:
         return _failed(below, _spent(spent, limit))
     count = f" ({spent + 1} of maxRestarts {limit})" if limited else ""
@@ -123,6 +123,10 @@ def spent_restarts(jobset: Workload) -> int:
     if together is None:
         together = jobset.number("status.restarts") or 0  # before JobSet 0.6
     return together + _of_jobs(jobset, "jobRestartsCountTowardsMax")
+
+
+def _max_restarts(jobset: Workload) -> int:
+    return jobset.number("spec.failurePolicy.maxRestarts") or 0
 
 
 def restarts_of(jobset: Workload) -> int:
