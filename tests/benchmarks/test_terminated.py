@@ -1,12 +1,13 @@
 """A benchmark that is killed leaves no process."""
 
+import itertools
+import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
-import psutil
-
+from support.processes.process_states import has_ended
 from support.processes.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
@@ -25,23 +26,16 @@ with running(["sleep", "3600"], None) as first:
 """
 
 
-def _is_running(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
-
-
 def test_a_benchmark_that_is_killed_ends_what_it_has_started() -> None:
     script = SCRIPT.format(paths=[str(ROOT / "benchmarks" / "hub"), str(ROOT / "tests")])
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as benchmark:
         assert benchmark.stdout is not None
         pids = [int(word) for word in benchmark.stdout.readline().split()]
         try:
-            assert [_is_running(pid) for pid in pids] == [True] * 4
+            assert [has_ended(pid) for pid in pids] == [False] * 4
             benchmark.terminate()
             assert benchmark.wait(60) == 128 + signal.SIGTERM
-            wait_until(lambda: not any(map(_is_running, pids)))
+            wait_until(lambda: all(map(has_ended, pids)))
         finally:
-            for pid in filter(_is_running, pids):
-                psutil.Process(pid).kill()
+            for pid in itertools.filterfalse(has_ended, pids):
+                os.kill(pid, signal.SIGKILL)
