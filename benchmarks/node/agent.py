@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from harness.node import Node, accelwatch
+from harness.timing import cpu_seconds
 
 SCRAPES = 2000
 SCRAPE_EVERY_S = 5
@@ -41,14 +42,6 @@ def family(pid: int) -> list[int]:
     """The process and its children."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return [pid, *(int(child) for child in children)]
-
-
-def cpu_seconds(pid: int) -> float:
-    """Processor time used so far, of ended threads too: clock_getcpuclockid(3).
-
-    /proc/PID/stat counts in hundredths of a second, of which a quiet program needs few in a minute.
-    """
-    return time.clock_gettime(~pid << 3 | 2)
 
 
 def pss_bytes(pid: int) -> int:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from sys import executable
 
-from agent import SCRAPE_EVERY_S, Exporter, cpu_seconds, free_port, scrape
+from agent import SCRAPE_EVERY_S, Exporter, free_port, scrape
 from harness.node import Node
 from harness.terminal import Terminal
 
@@ -46,11 +46,6 @@ def agent(checkout: Path, node: Node, seconds: float) -> Figures:
             server.close()
 
 
-def used(terminal: Terminal) -> Mapping[int, float]:
-    """Processor seconds so far of the program and all below it."""
-    return {pid: cpu_seconds(pid) for pid in terminal.processes()}
-
-
 def dashboard(checkout: Path, node: Node, seconds: float) -> Figures:
     """The dashboard in a terminal, at its usual interval of 2 s."""
     terminal = Terminal([program(checkout)], node.environ())
@@ -58,10 +53,9 @@ def dashboard(checkout: Path, node: Node, seconds: float) -> Figures:
         if terminal.wait_for(rb"nvidia7 .*\d+%", 60) is None:
             raise RuntimeError(f"the dashboard of {checkout} shows no devices")
         terminal.drain(10)
-        before, began = used(terminal), time.monotonic()
+        before, began = terminal.cpu_s(), time.monotonic()
         terminal.drain(seconds)
-        after, wall = used(terminal), time.monotonic() - began
-        cpu_s = sum(spent - before.get(pid, 0.0) for pid, spent in after.items())
+        cpu_s, wall = terminal.cpu_s() - before, time.monotonic() - began
         return {"cpu_percent": 100 * cpu_s / wall, "pss_mib": terminal.memory_mib()["pss"]}
     finally:
         terminal.kill()

@@ -13,7 +13,8 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+from harness.timing import cpu_seconds
+
 ESCAPES = re.compile(rb"\x1b\[[0-9;?]*[a-zA-Z]")
 
 
@@ -83,8 +84,7 @@ class Terminal:
         total = 0.0
         for pid in self.processes():
             with contextlib.suppress(OSError):
-                fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-                total += (int(fields[11]) + int(fields[12])) * TICK_S
+                total += cpu_seconds(pid)
         return total
 
     def memory_mib(self) -> dict[str, float]:
