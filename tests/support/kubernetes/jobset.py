@@ -5,6 +5,7 @@ the restart agent, in mounts of its own, where it finds the namespace of its pod
 """
 
 import asyncio
+import base64
 import contextlib
 import json
 import os
@@ -24,6 +25,7 @@ from accelwatch_lab.cluster.kubernetes.api import pod_path
 from accelwatch_lab.cluster.ports import free_ports
 from support.kubernetes.objects import MERGE, NODES
 from support.kubernetes.real import RealCluster
+from support.servers.certificate_authority import Authority
 
 Object = dict[str, Any]
 VERSION = "0.12.0"
@@ -61,7 +63,8 @@ async def controller(cluster: RealCluster, folder: Path) -> AsyncIterator[None]:
     definition = yaml.safe_load((built() / "crd.yaml").read_text())
     await cluster.request("POST", _CRDS, definition)
     webhooks, health = free_ports(2)
-    certificate = _certificate(folder)
+    authority = Authority(folder)
+    authority.issue("tls")  # the names of its files are those that the controller reads
     config = folder / "controller.yaml"
     settings = {
         "apiVersion": "config.jobset.x-k8s.io/v1alpha1",
@@ -80,7 +83,7 @@ async def controller(cluster: RealCluster, folder: Path) -> AsyncIterator[None]:
         process = subprocess.Popen(words, env=environ, stdout=log, stderr=log)
     try:
         for kind, verb in (("Mutating", "mutate"), ("Validating", "validate")):
-            hook = _webhook(kind, verb, webhooks, certificate)
+            hook = _webhook(kind, verb, webhooks, authority)
             await cluster.ask("POST", f"{_HOOKS}/{kind.lower()}webhookconfigurations", hook)
         yield
     finally:
@@ -88,20 +91,9 @@ async def controller(cluster: RealCluster, folder: Path) -> AsyncIterator[None]:
         process.wait()
 
 
-def _certificate(folder: Path) -> str:
-    """Of the webhooks on loopback, as the API server reads it: base64."""
-    words = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
-    words += ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
-    words += ["-keyout", str(folder / "tls.key"), "-out", str(folder / "tls.crt")]
-    subprocess.run(words, check=True, capture_output=True)
-    encoded = subprocess.run(
-        ["base64", "-w0", str(folder / "tls.crt")], check=True, capture_output=True, text=True
-    )
-    return encoded.stdout
-
-
-def _webhook(kind: str, verb: str, port: int, certificate: str) -> Object:
+def _webhook(kind: str, verb: str, port: int, authority: Authority) -> Object:
     url = f"https://127.0.0.1:{port}/{verb}-jobset-x-k8s-io-v1alpha2-jobset"
+    bundle = base64.b64encode(authority.file.read_bytes()).decode()
     rule = {
         "apiGroups": ["jobset.x-k8s.io"],
         "apiVersions": ["v1alpha2"],
@@ -111,7 +103,7 @@ def _webhook(kind: str, verb: str, port: int, certificate: str) -> Object:
     hook = {
         "name": f"{verb}.jobset.example.net",
         "admissionReviewVersions": ["v1"],
-        "clientConfig": {"url": url, "caBundle": certificate},
+        "clientConfig": {"url": url, "caBundle": bundle},
         "failurePolicy": "Fail",
         "sideEffects": "None",
         "rules": [rule],
