@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
+from support.processes.cached_programs import cached
+
 Manifest = dict[str, Any]
 Objects = dict[tuple[str, str], Manifest]
 Render = Callable[..., Objects]
@@ -47,8 +49,7 @@ def by_name(text: str) -> Objects:
 @pytest.fixture(scope="module")
 def helm(chart: Path) -> Callable[..., str]:
     """Renders the chart with settings; helm's complaint is a RuntimeError."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    built = cache / "accelwatch" / "helm" / VERSION / "helm"
+    built = cached("helm", VERSION) / "helm"
     program = shutil.which("helm") or (str(built) if os.access(built, os.X_OK) else None)
     if program is None:
         pytest.skip("helm is not installed: make helm")

@@ -2,7 +2,6 @@
 
 import contextlib
 import importlib
-import os
 import signal
 import subprocess
 import sys
@@ -13,13 +12,13 @@ from typing import IO, Any
 import pytest
 
 from support.machines.nvml_stand_ins import NvmlScenario
+from support.processes.cached_programs import cached
 from support.processes.waiting import GUARD_S, wait_until
 from support.servers.agent_processes import AgentProcess
 
 # Where `make torch` installs PyTorch, which needs a package index and some gigabytes.
 TORCH_VERSION = "2.15.0"
-CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-TORCH = CACHE / "accelwatch" / "torch" / TORCH_VERSION
+TORCH = cached("torch", TORCH_VERSION)
 
 ACCELWATCH = """\
 #!/bin/sh

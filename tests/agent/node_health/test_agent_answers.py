@@ -12,12 +12,12 @@ import pytest
 
 from accelwatch.backend.kit.grpc.protobuf import fields
 from support.machines.nvml_stand_ins import NvmlScenario
+from support.processes.cached_programs import cached
 from support.servers.agent_processes import AgentProcess
 
 METHOD = "/nvhcd.HealthCheckService/RunHealthCheck"
 # Put there by `make nvrx`, which needs a package index.
-CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-CLIENT = CACHE / "accelwatch" / "nvrx" / "0.7.0"
+CLIENT = cached("nvrx", "0.7.0")
 ASK = """\
 import logging, sys
 logging.basicConfig(stream=sys.stdout)

@@ -25,12 +25,12 @@ from accelwatch_lab.cluster.kubernetes.api import pod_path
 from accelwatch_lab.cluster.ports import free_ports
 from support.kubernetes.objects import MERGE, NODES
 from support.kubernetes.real import RealCluster
+from support.processes.cached_programs import cached
 from support.servers.certificate_authority import Authority
 
 Object = dict[str, Any]
 VERSION = "0.12.0"
-CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-FOLDER = CACHE / "accelwatch" / "jobset" / VERSION
+FOLDER = cached("jobset", VERSION)
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _HOOKS = "/apis/admissionregistration.k8s.io/v1"
 _ROUND_S = 0.05
