@@ -11,7 +11,7 @@ from aiohttp import web
 from accelwatch.agent.node_health.hub_hold import HubHold
 from accelwatch.base.clock import ManualClock
 from accelwatch.config.node_health import NodeHealth
-from support.servers.scripted_api import ScriptedApi, answered, scripted
+from support.servers.scripted_api import ScriptedApi, answered, raw, scripted
 
 HELD = {
     "nodes": [
@@ -19,15 +19,6 @@ HELD = {
         {"node": "n02", "host": "n02", "reasons": [{"text": "held for incident i8"}]},
     ]
 }
-
-
-def text(body: bytes) -> Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]:
-    """An answer of a hub, or of somebody else."""
-
-    async def answer(_request: web.BaseRequest) -> web.StreamResponse:
-        return web.Response(body=body)
-
-    return answer
 
 
 def hub_after(
@@ -84,8 +75,8 @@ def test_another_node_is_not_concerned() -> None:
         (answered(401), "it answers 401"),
         (answered(200, ["no page"]), "Expected `object`"),
         (answered(200, {"other": 1}), "nodes"),
-        (text(b'{"nodes": [{"node": "\xff", "host": "", "reasons": []}]}'), "'utf-8' codec"),
-        (text(b'{"other": ' + b"[" * 100_000), "recursion"),
+        (raw(200, b'{"nodes": [{"node": "\xff", "host": "", "reasons": []}]}'), "'utf-8' codec"),
+        (raw(200, b'{"other": ' + b"[" * 100_000), "recursion"),
     ],
 )
 def test_a_hub_that_cannot_say_holds_nobody(
