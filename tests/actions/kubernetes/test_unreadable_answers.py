@@ -10,14 +10,14 @@ import pytest
 from aiohttp import web
 
 from accelwatch.action.contract import ActionContext, ActionUnavailableError
-from accelwatch.action.intent import IntentKind, OwnerAnnotation
-from accelwatch.action.step import Committed, ReportStatus, Step
-from accelwatch.base.clock import SystemClock
+from accelwatch.action.intent import IntentKind
+from accelwatch.action.step import ReportStatus, Step
 from accelwatch_kubernetes import KubernetesAction
 from accelwatch_kubernetes.devices.taint_rule import rules_of
 from accelwatch_kubernetes.drain.steps import EVICT
 from accelwatch_kubernetes.marks.hold import DRAWN, HOLD, drawn_of, hold_of
 from accelwatch_kubernetes.steps import TAINT, TAINT_DEVICE
+from support.actions.pursuits import committed
 from support.kubernetes.action_on_cluster import intent
 from support.kubernetes.nodes import node, parsed
 from support.servers.receivers import receiver
@@ -43,12 +43,6 @@ async def action_before(body: bytes, folder: Path) -> AsyncIterator[KubernetesAc
             await action.close()
 
 
-COMMITTED = Committed(
-    operation="o",
-    attempt=1,
-    annotation=OwnerAnnotation("inc-1", 3),
-    deadline=SystemClock().wall() + 600,
-)
 DEVICE = {
     **{"driver": "gpu", "pool": "n1", "device": "gpu-0", "node": "n1", "id": "nvidia:1"},
     **{"incident": "inc-1", "rule": "r", "reason": "x", "version": "v1", "name": "x"},
@@ -87,7 +81,7 @@ def test_a_step_before_such_a_server_ends_with_a_report(
 ) -> None:
     async def run() -> None:
         async with action_before(body, tmp_path) as action:
-            report = await action.perform(step, COMMITTED)
+            report = await action.perform(step, committed(intent(QUARANTINE)))
             assert report.status is status
             assert "answer cannot be read" in report.text
 
