@@ -15,20 +15,18 @@ def newest(folder: Path) -> Path | None:
     return found[max(found)] if found else None
 
 
-def save(folder: Path, step: int, write: Callable[[IO[bytes]], object]) -> Path:
+def save(folder: Path, step: int, write: Callable[[IO[bytes]], object]) -> None:
     """Write a checkpoint, and remove all but the newest ones."""
     folder.mkdir(parents=True, exist_ok=True)
-    file = folder / f"step-{step}"
     unfinished = folder / f".step-{step}.{os.getpid()}"
     with unfinished.open("wb") as opened:
         write(opened)
         opened.flush()
         os.fsync(opened.fileno())
-    unfinished.replace(file)
+    unfinished.replace(folder / f"step-{step}")
     found = _by_step(folder)
     for old in sorted(found)[:-KEPT]:
         found[old].unlink(missing_ok=True)
-    return file
 
 
 def _by_step(folder: Path) -> dict[int, Path]:
