@@ -20,7 +20,7 @@ SPARES = SpareSettings(nodes=("n38", "n39"), alike=(), test="quick", test_max_ag
 TESTS = msgspec.structs.replace(SETTINGS, spares=SPARES)
 
 
-def tests(ground: Ground) -> list[Intent]:
+def started_tests(ground: Ground) -> list[Intent]:
     return [one for one in ground.started if one.kind is Kind.TEST]
 
 
@@ -30,7 +30,7 @@ def spare(ground: Ground, name: str) -> Spare:
 
 def test_spares_are_tested_one_after_another_and_again_after_half_the_time() -> None:
     ground = Ground(settings=TESTS)
-    (first,) = tests(ground)
+    (first,) = started_tests(ground)
     assert (first.node, first.spare, first.test) == ("n38", "n38", "quick")
     assert spare(ground, "n38").standing is SpareStatus.TESTING
     ground.end_chore(Kind.TEST)
@@ -38,12 +38,12 @@ def test_spares_are_tested_one_after_another_and_again_after_half_the_time() -> 
         SpareStatus.READY,
         ground.now,
     )
-    assert [one.node for one in tests(ground)] == ["n38", "n39"]
+    assert [one.node for one in started_tests(ground)] == ["n38", "n39"]
     ground.end_chore(Kind.TEST)
     ground.wait(0.49 * DAY, every=600)
-    assert len(tests(ground)) == 2
+    assert len(started_tests(ground)) == 2
     ground.wait(0.02 * DAY, every=60)
-    assert [one.node for one in tests(ground)] == ["n38", "n39", "n38"]
+    assert [one.node for one in started_tests(ground)] == ["n38", "n39", "n38"]
 
 
 def test_one_that_fails_is_reported_and_not_drawn_until_it_passes() -> None:
@@ -56,7 +56,7 @@ def test_one_that_fails_is_reported_and_not_drawn_until_it_passes() -> None:
     assert "the spare n38 failed test quick" in alert.text
     ground.end_chore(Kind.TEST)
     ground.wait(0.51 * DAY, every=600)
-    assert [one.node for one in tests(ground)][2] == "n38"
+    assert [one.node for one in started_tests(ground)][2] == "n38"
     ground.end_chore(Kind.TEST)
     assert (spare(ground, "n38").standing, spare(ground, "n38").text) == (SpareStatus.READY, "")
 
@@ -71,9 +71,9 @@ def test_a_test_that_cannot_be_run_says_nothing_and_is_tried_again_in_an_hour(
     assert "could not be tested" in ground.notes[-1].text
     ground.end_chore(Kind.TEST)
     ground.wait(3400, every=60)
-    assert len(tests(ground)) == 2
+    assert len(started_tests(ground)) == 2
     ground.wait(300, every=60)
-    assert [one.node for one in tests(ground)] == ["n38", "n39", "n38"]
+    assert [one.node for one in started_tests(ground)] == ["n38", "n39", "n38"]
 
 
 @pytest.mark.parametrize("what", ["stop", "held", "ceiling", "jobs", "taken", "sick", "silent"])
@@ -97,7 +97,7 @@ def test_only_an_idle_spare_that_may_be_touched_is_tested(what: str) -> None:
             node.answering = False
     ground.settings = msgspec.structs.replace(SETTINGS, ceiling=ceiling, spares=only)
     ground.start()
-    assert tests(ground) == []
+    assert started_tests(ground) == []
 
 
 def test_no_spare_is_tested_while_a_failover_may_lose_that_it_was() -> None:
@@ -106,9 +106,9 @@ def test_no_spare_is_tested_while_a_failover_may_lose_that_it_was() -> None:
         ground.end_chore(Kind.TEST)
     ground.step(seen=(JournalStatus(loss_risk="it is replicated asynchronously"),))
     ground.wait(0.51 * DAY, every=600)
-    assert [one.node for one in tests(ground)] == ["n38", "n39"]
+    assert [one.node for one in started_tests(ground)] == ["n38", "n39"]
     ground.step(seen=(JournalStatus(),))
-    assert [one.node for one in tests(ground)] == ["n38", "n39", "n38"]
+    assert [one.node for one in started_tests(ground)] == ["n38", "n39", "n38"]
 
 
 def test_nothing_is_tested_without_a_test() -> None:
@@ -116,7 +116,7 @@ def test_nothing_is_tested_without_a_test() -> None:
         settings=msgspec.structs.replace(SETTINGS, spares=SpareSettings(nodes=("n38",)))
     )
     ground.wait(2 * DAY, every=3600)
-    assert tests(ground) == []
+    assert started_tests(ground) == []
 
 
 @pytest.mark.parametrize(
