@@ -9,6 +9,7 @@ import pytest
 from accelwatch.action.intent import IntentKind
 from accelwatch.action.step import Refusal, RefusalKind
 from accelwatch.cli.startup.app import invoke
+from accelwatch.system.files.atomic_file import replace_file
 from support.slurm.action_on_cluster import Hand
 from support.slurm.lab_cluster import WorkingSlurm, until
 
@@ -20,15 +21,19 @@ NO_PROGRAM = "RebootProgram is not defined in slurm.conf"
 def without_program(slurm: WorkingSlurm) -> Iterator[WorkingSlurm]:
     """A cluster whose slurm.conf names no RebootProgram."""
     before = slurm.conf.read_text()
-    slurm.conf.write_text(before.replace("RebootProgram=/bin/true\n", ""))
     try:
-        slurm.scontrol("reconfigure")
+        reconfigure(slurm, before.replace("RebootProgram=/bin/true\n", ""))
         until(lambda: not defined(slurm), "none is defined")
         yield slurm
     finally:
-        slurm.conf.write_text(before)
-        slurm.scontrol("reconfigure")
+        reconfigure(slurm, before)
         until(lambda: defined(slurm), "one is defined")
+
+
+def reconfigure(slurm: WorkingSlurm, conf: str) -> None:
+    """Have all daemons read `conf`; a slurmd still reading the previous file never finds it empty."""
+    replace_file(slurm.conf, conf.encode())
+    slurm.scontrol("reconfigure")
 
 
 def defined(slurm: WorkingSlurm) -> bool:
@@ -57,8 +62,7 @@ def test_what_was_impossible_is_not_any_more_after_a_reconfiguration(
 ) -> None:
     one = hand()
     asyncio.run(one.action.observe_all())
-    without_program.conf.write_text(without_program.conf.read_text() + "RebootProgram=/bin/true\n")
-    without_program.scontrol("reconfigure")
+    reconfigure(without_program, without_program.conf.read_text() + "RebootProgram=/bin/true\n")
     until(lambda: defined(without_program), "one is defined")
     asyncio.run(one.action.observe_all())
     assert one.action.impossible == {}
