@@ -26,15 +26,8 @@ from support.machines.nvml_stand_ins import NvmlScenario
 _COMMAND = """
 import signal, sys
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # a suite under nohup would have it ignored
-from accelwatch.cli.startup.entry import guarded
-from accelwatch.cli.history.record import record_command
-def run():
-    try:
-        record_command.main(args=sys.argv[1:], prog_name="record")
-    except SystemExit as end:
-        return end.code or 0
-    return 0
-sys.exit(guarded(run))
+from accelwatch.cli.startup.entry import dispatch
+sys.exit(dispatch(["record", *sys.argv[1:]]))
 """
 
 
