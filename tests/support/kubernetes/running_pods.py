@@ -8,6 +8,8 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
 
+import aiohttp
+
 from support.kubernetes.action_on_cluster import make_node
 from support.kubernetes.served import ServedCluster
 
@@ -49,7 +51,7 @@ class Kubelets:
         beats = 0.0
         while not self._stops:
             # A server that is away for a moment is asked again.
-            with contextlib.suppress(AssertionError, OSError):
+            with contextlib.suppress(AssertionError, OSError, aiohttp.ClientError):
                 if time.monotonic() - beats > _HEARTBEAT_S:
                     beats = time.monotonic()
                     async with self._beating:
