@@ -168,6 +168,8 @@ class JobController:
         active = [pod for pod in pods if is_active(pod)]
         if spec.get("suspend"):
             for pod in active:
+                # What a suspension ends is no failure, also where it ends before the next turn.
+                self._release(pod)
                 delete_pod(self._cluster, pod, None)
             return
         if conditions.keys() & {"FailureTarget", "SuccessCriteriaMet"}:
