@@ -38,3 +38,16 @@ def test_a_pod_that_ends_before_the_next_turn_is_none() -> None:
     (job,) = cluster.store.objects(JOBS)
     assert [each["type"] for each in job["status"]["conditions"]] == ["Suspended"]
     assert "failed" not in job["status"]
+
+
+def test_a_pod_that_no_controller_counts_is_deleted_too() -> None:
+    cluster = Cluster()
+    cluster.store.put(JOBS, {**JOB, "spec": {**JOB["spec"], "suspend": True}})
+    owners = [{"kind": "Job", "name": "trainer", "uid": "j"}]
+    metadata = {"name": "by-hand", "namespace": "default", "uid": "p", "ownerReferences": owners}
+    spec = {"nodeName": "n1", "containers": [{"name": "main"}]}
+    pod = {"metadata": metadata, "spec": spec, "status": {"phase": "Running"}}
+    cluster.store.put(PODS, pod)
+    JobController(cluster).round()
+    (pod,) = cluster.store.objects(PODS)
+    assert "deletionTimestamp" in pod["metadata"]

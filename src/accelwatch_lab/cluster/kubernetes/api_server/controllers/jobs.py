@@ -53,7 +53,7 @@ class JobController:
         uids = {job["metadata"]["uid"] for job in jobs}
         for pod in self._store.objects(PODS):
             owners = {owner["uid"] for owner in pod["metadata"].get("ownerReferences") or ()}
-            if TRACKING in pod["metadata"].get("finalizers", ()) and not owners & uids:
+            if not owners & uids:
                 self._release(pod)
 
     def _pods(self, job: Object) -> list[Object]:
@@ -129,9 +129,12 @@ class JobController:
             status["failedIndexes"] = with_index(status.get("failedIndexes", ""), index)
 
     def _release(self, pod: Object) -> None:
-        """Let go of a pod that has been counted, or that nobody will count."""
+        """Let go of a pod that has been counted, or that nobody will count, if it is still held."""
+        finalizers = pod["metadata"].get("finalizers", ())
+        if TRACKING not in finalizers:
+            return
         metadata = {key: value for key, value in pod["metadata"].items() if key != "finalizers"}
-        left = [each for each in pod["metadata"]["finalizers"] if each != TRACKING]
+        left = [each for each in finalizers if each != TRACKING]
         metadata |= {"finalizers": left} if left else {}
         entry = self._store.put(PODS, {**pod, "metadata": metadata})
         if is_over(entry.object):
