@@ -81,6 +81,11 @@ class FamilyMapping(msgspec.Struct, frozen=True, kw_only=True):
     high: float | None = None
 
 
+def mapped(name: str, target: str, scale: Scale = UNSCALED) -> FamilyMapping:
+    """The row of a family that needs no more than its series and unit, as most."""
+    return FamilyMapping(name=name, target=target, scale=scale)
+
+
 class Labels(msgspec.Struct, frozen=True, kw_only=True):
     """Names of the labels that say which device a sample is about, best first."""
 

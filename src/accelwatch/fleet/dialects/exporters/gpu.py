@@ -18,11 +18,8 @@ from accelwatch.fleet.dialects.base.table import (
     Processes,
     ProcessRow,
     Scale,
+    mapped,
 )
-
-
-def _row(name: str, target: str, scale: Scale = UNSCALED) -> FamilyMapping:
-    return FamilyMapping(name=name, target=target, scale=scale)
 
 
 def _flag(name: str, target: str) -> FamilyMapping:
@@ -33,7 +30,7 @@ _HEALTH: dict[float, str | None] = {1: "ok", 0: "failed"}
 
 
 def _mlu(name: str, target: str, scale: Scale = UNSCALED) -> FamilyMapping:
-    return _row(f"mlu_{name}", target, scale)
+    return mapped(f"mlu_{name}", target, scale)
 
 
 def _card(name: str, target: str, scale: Scale = UNSCALED) -> FamilyMapping:
@@ -139,7 +136,7 @@ CAMBRICON = Dialect(
 
 
 def _dcu(name: str, target: str, scale: Scale = UNSCALED) -> FamilyMapping:
-    return _row(f"dcu_{name}", target, scale)
+    return mapped(f"dcu_{name}", target, scale)
 
 
 def _dcu_errors(name: str, severity: str) -> tuple[FamilyMapping, FamilyMapping]:
@@ -150,7 +147,7 @@ def _dcu_errors(name: str, severity: str) -> tuple[FamilyMapping, FamilyMapping]
             over="block_type",
             combine=Combine.SUM,
         ),
-        _row(name, f"ecc_location_errors_total.{severity}.{{block_type}}"),
+        mapped(name, f"ecc_location_errors_total.{severity}.{{block_type}}"),
     )
 
 
@@ -181,7 +178,7 @@ HYGON = Dialect(
 
 
 def _ix(name: str, target: str, scale: Scale = UNSCALED) -> FamilyMapping:
-    return _row(f"ix_{name}", target, scale)
+    return mapped(f"ix_{name}", target, scale)
 
 
 # A failed read is written as 0. `ix_xid_errors` is the mask of reasons for throttling
@@ -243,12 +240,12 @@ METAX = Dialect(
         container=("exported_container", "container"),
     ),
     rows=(
-        _row("mx_gpu_usage", "utilization_ratio", PERCENT),
+        mapped("mx_gpu_usage", "utilization_ratio", PERCENT),
         _vram("mx_memory_total", "memory_size_bytes"),
         _vram("mx_memory_used", "memory_used_bytes"),
-        _row("mx_chip_hotspot_temp", "temperature_celsius.gpu"),
-        _row("mx_chip_hbm_temp", "temperature_celsius.memory"),
-        _row("mx_board_power", "power_watts", MILLI),
+        mapped("mx_chip_hotspot_temp", "temperature_celsius.gpu"),
+        mapped("mx_chip_hbm_temp", "temperature_celsius.memory"),
+        mapped("mx_board_power", "power_watts", MILLI),
         FamilyMapping(name="mx_gpu_state", target="health", states=_HEALTH),
     ),
 )

@@ -6,12 +6,11 @@ sum over a family counts twice: an average is used before a maximum, the busiest
 
 from accelwatch.fleet.dialects.base.table import (
     MEGA,
-    UNSCALED,
     Combine,
     Dialect,
     FamilyMapping,
     Labels,
-    Scale,
+    mapped,
 )
 
 _SENSORS = {"mem": "memory", "memory": "memory", "gpu": "gpu", "global": "gpu", "": "gpu"}
@@ -39,10 +38,6 @@ _STATES = {
 }
 
 
-def _row(name: str, target: str, scale: Scale = UNSCALED) -> FamilyMapping:
-    return FamilyMapping(name=name, target=target, scale=scale)
-
-
 def _errors(name: str, location: str) -> FamilyMapping:
     return FamilyMapping(
         name=f"xpum_{name}_errors_total",
@@ -67,18 +62,18 @@ XPUM = Dialect(
         container=("kube_container",),
     ),
     rows=(
-        _row("xpum_engine_ratio", "utilization_ratio"),
-        _row("xpum_engine_group_ratio", "engine_utilization_ratio.{type}"),
-        _row("xpum_memory_bandwidth_ratio", "memory_bandwidth_utilization_ratio"),
-        _row("xpum_eu_active_ratio", "compute_active_ratio"),
-        _row("xpum_memory_used_bytes", "memory_used_bytes"),
+        mapped("xpum_engine_ratio", "utilization_ratio"),
+        mapped("xpum_engine_group_ratio", "engine_utilization_ratio.{type}"),
+        mapped("xpum_memory_bandwidth_ratio", "memory_bandwidth_utilization_ratio"),
+        mapped("xpum_eu_active_ratio", "compute_active_ratio"),
+        mapped("xpum_memory_used_bytes", "memory_used_bytes"),
         FamilyMapping(
             name="xpum_temperature_celsius",
             target="temperature_celsius.{location}",
             value_names={"location": _SENSORS},
         ),
-        _row("xpum_power_watts", "power_watts"),
-        _row("xpum_energy_joules_total", "energy_joules_total.hardware"),
+        mapped("xpum_power_watts", "power_watts"),
+        mapped("xpum_energy_joules_total", "energy_joules_total.hardware"),
         FamilyMapping(
             name="xpum_frequency_mhz",
             target="clock_hertz.{location}",
@@ -86,8 +81,8 @@ XPUM = Dialect(
             where={"type": ("actual",)},
             value_names={"location": _DOMAINS},
         ),
-        _row("xpum_pcie_read_bytes_total", "pcie_bytes_total.receive"),
-        _row("xpum_pcie_write_bytes_total", "pcie_bytes_total.transmit"),
+        mapped("xpum_pcie_read_bytes_total", "pcie_bytes_total.receive"),
+        mapped("xpum_pcie_write_bytes_total", "pcie_bytes_total.transmit"),
         FamilyMapping(
             name="xpum_fabric_tx_bytes_total",
             target="interconnect_bytes_total.xelink.transmit",
@@ -96,7 +91,7 @@ XPUM = Dialect(
         ),
         _errors("cache", "cache"),
         _errors("non_compute", "non_compute"),
-        _row("xpum_resets_total", "resets_total"),
+        mapped("xpum_resets_total", "resets_total"),
     ),
 )
 
@@ -145,9 +140,9 @@ XPUMD = Dialect(
             target="engine_utilization_ratio.{hw_gpu_task}",
             value_names={"hw_gpu_task": {"": None, "general": None}},
         ),
-        _row("hw_memory_bandwidth_utilization_ratio", "memory_bandwidth_utilization_ratio"),
-        _row("hw_memory_size_bytes", "memory_size_bytes"),
-        _row("hw_memory_usage_bytes", "memory_used_bytes"),
+        mapped("hw_memory_bandwidth_utilization_ratio", "memory_bandwidth_utilization_ratio"),
+        mapped("hw_memory_size_bytes", "memory_size_bytes"),
+        mapped("hw_memory_usage_bytes", "memory_used_bytes"),
         _temperature(""),
         _temperature("max"),
         FamilyMapping(
@@ -160,7 +155,7 @@ XPUMD = Dialect(
             target="power_watts",
             where={"hw_sensor_location": ("", "gpu", "package")},
         ),
-        _row("hw_power_limit_watts", "power_limit_watts.enforced"),
+        mapped("hw_power_limit_watts", "power_limit_watts.enforced"),
         FamilyMapping(
             name="hw_energy_joules_total",
             target="energy_joules_total.hardware",

@@ -19,17 +19,14 @@ from accelwatch.fleet.dialects.base.table import (
     Processes,
     ProcessRow,
     Scale,
+    mapped,
 )
 from accelwatch.schema.values.card_wide import BOARD_POWER
 from accelwatch.system.kernel.pcie_link import GENERATIONS
 
 
-def _row(name: str, target: str, scale: Scale = UNSCALED) -> FamilyMapping:
-    return FamilyMapping(name=name, target=target, scale=scale)
-
-
 def _gaudi(name: str, target: str, scale: Scale = UNSCALED) -> FamilyMapping:
-    return _row(f"habanalabs_{name}", target, scale)
+    return mapped(f"habanalabs_{name}", target, scale)
 
 
 # A failed driver read is written as 0; the exporter refuses more than one scrape in 5 s (429).
@@ -79,7 +76,7 @@ GAUDI = Dialect(
 
 
 def _ascend(name: str, target: str, scale: Scale = UNSCALED) -> FamilyMapping:
-    return _row(f"npu_chip_info_{name}", target, scale)
+    return mapped(f"npu_chip_info_{name}", target, scale)
 
 
 # Words of the die's id on a chip that has none.
@@ -237,7 +234,7 @@ REBELLIONS = Dialect(
             target="reported_status_info.{state}",
             low=1,
         ),
-        _row("rbln_npu_pcie_link_width", "pcie_link_width_lanes.current"),
+        mapped("rbln_npu_pcie_link_width", "pcie_link_width_lanes.current"),
         *(_rbln_generation(*pair) for pair in GENERATIONS.items()),
         *(_rbln_state(*pair) for pair in _RBLN_STATES.items()),
         FamilyMapping(name="rbln_npu_health", target="health", states=_RBLN_HEALTH),
@@ -247,7 +244,7 @@ REBELLIONS = Dialect(
 
 
 def _furiosa(name: str, target: str, scale: Scale = UNSCALED) -> FamilyMapping:
-    return _row(f"furiosa_npu_{name}", target, scale)
+    return mapped(f"furiosa_npu_{name}", target, scale)
 
 
 # Partitions repeat the device's series; the first counts.
@@ -383,16 +380,16 @@ TPU = Dialect(
         uuid=("accelerator_id",), positional=(r"\d+-(?P<index>\d{1,4})",), model=("model",)
     ),
     rows=(
-        _row("duty_cycle_node", "utilization_ratio", PERCENT),
-        _row("duty_cycle", "utilization_ratio", PERCENT),
-        _row("tensorcore_utilization_node", "matrix_active_ratio", PERCENT),
-        _row("tensorcore_utilization", "matrix_active_ratio", PERCENT),
-        _row("memory_bandwidth_utilization_node", "memory_bandwidth_utilization_ratio", PERCENT),
-        _row("memory_bandwidth_utilization", "memory_bandwidth_utilization_ratio", PERCENT),
-        _row("memory_total_node", "memory_size_bytes"),
-        _row("memory_total", "memory_size_bytes"),
-        _row("memory_used_node", "memory_used_bytes"),
-        _row("memory_used", "memory_used_bytes"),
+        mapped("duty_cycle_node", "utilization_ratio", PERCENT),
+        mapped("duty_cycle", "utilization_ratio", PERCENT),
+        mapped("tensorcore_utilization_node", "matrix_active_ratio", PERCENT),
+        mapped("tensorcore_utilization", "matrix_active_ratio", PERCENT),
+        mapped("memory_bandwidth_utilization_node", "memory_bandwidth_utilization_ratio", PERCENT),
+        mapped("memory_bandwidth_utilization", "memory_bandwidth_utilization_ratio", PERCENT),
+        mapped("memory_total_node", "memory_size_bytes"),
+        mapped("memory_total", "memory_size_bytes"),
+        mapped("memory_used_node", "memory_used_bytes"),
+        mapped("memory_used", "memory_used_bytes"),
     ),
 )
 
@@ -425,8 +422,8 @@ TENSTORRENT = Dialect(
         container=("container_name",),
     ),
     rows=(
-        _row("tt_memory_total_bytes", "memory_size_bytes"),
-        _row("tt_memory_used_bytes", "memory_used_bytes"),
+        mapped("tt_memory_total_bytes", "memory_size_bytes"),
+        mapped("tt_memory_used_bytes", "memory_used_bytes"),
         _hwmon("temp1", "temperature_celsius.gpu", MILLI),
         _hwmon("power1", "power_watts", MICRO),
         _hwmon("in0", "voltage_volts.core", MILLI),
@@ -441,6 +438,6 @@ TENSTORRENT = Dialect(
             target="pcie_link_width_lanes.{state}",
         ),
         FamilyMapping(name="tt_health_reset_required", target="reset_required", flag=True),
-        _row("tt_device_present", "device_up"),
+        mapped("tt_device_present", "device_up"),
     ),
 )
