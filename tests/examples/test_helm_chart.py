@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from support.processes.cached_programs import cached
+from accelwatch_lab.cluster.cached_programs import cached
 
 Manifest = dict[str, Any]
 Objects = dict[tuple[str, str], Manifest]

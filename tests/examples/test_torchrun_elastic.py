@@ -11,8 +11,8 @@ from typing import IO, Any
 
 import pytest
 
+from accelwatch_lab.cluster.cached_programs import cached
 from support.machines.nvml_stand_ins import NvmlScenario
-from support.processes.cached_programs import cached
 from support.processes.waiting import GUARD_S, wait_until
 from support.servers.agent_processes import AgentProcess
 

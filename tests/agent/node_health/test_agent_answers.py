@@ -11,8 +11,8 @@ import grpc
 import pytest
 
 from accelwatch.backend.kit.grpc.protobuf import fields
+from accelwatch_lab.cluster.cached_programs import cached
 from support.machines.nvml_stand_ins import NvmlScenario
-from support.processes.cached_programs import cached
 from support.servers.agent_processes import AgentProcess
 
 METHOD = "/nvhcd.HealthCheckService/RunHealthCheck"

@@ -20,12 +20,12 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
+from accelwatch_lab.cluster.cached_programs import cached
 from accelwatch_lab.cluster.kubernetes.access import Account
 from accelwatch_lab.cluster.kubernetes.api import pod_path
 from accelwatch_lab.cluster.ports import free_ports
 from support.kubernetes.objects import MERGE, NODES
 from support.kubernetes.real import RealCluster
-from support.processes.cached_programs import cached
 from support.servers.certificate_authority import Authority
 
 Object = dict[str, Any]

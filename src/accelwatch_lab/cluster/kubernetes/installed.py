@@ -4,6 +4,8 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
+from accelwatch_lab.cluster.cached_programs import cached
+
 # The newest release, and the oldest that the action supports.
 NEWEST = "1.37.2"
 OLDEST = "1.31.13"
@@ -26,8 +28,7 @@ class Programs(NamedTuple):
 
 def cache_folder(version: str) -> Path:
     """Where the servers of a version are kept, `1.37.2`, whether they are there or not."""
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(cache) / "accelwatch" / "kubernetes" / version
+    return cached("kubernetes", version)
 
 
 def requested_version() -> str:

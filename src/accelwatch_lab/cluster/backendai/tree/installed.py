@@ -8,6 +8,8 @@ import shutil
 from pathlib import Path
 from typing import NamedTuple
 
+from accelwatch_lab.cluster.cached_programs import cached
+
 # The newest release, and the oldest that Debian 13's Python can run and the action was tried on.
 NEWEST = "26.9.6"
 OLDEST = "26.1.0"
@@ -50,8 +52,7 @@ class Tree(NamedTuple):
 
 def cache_folder() -> Path:
     """Where tree and prepared data are kept, whether they are there or not."""
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(cache) / "accelwatch" / "backendai"
+    return cached("backendai")
 
 
 def tree_root() -> Path:

@@ -16,9 +16,7 @@ from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
 from accelwatch.remediation.policy.state.spares import spare_transitions
 from accelwatch.remediation.policy.state.spares.model import SpareStatus
-from accelwatch.remediation.policy.state.spares.spare_selection import (
-    Drawn,
-)
+from accelwatch.remediation.policy.state.spares.spare_selection import Drawn
 
 replace = msgspec.structs.replace
 
