@@ -25,7 +25,6 @@ from support.machines import composed as machines
 from support.processes.installed_command import PATIENT
 from support.processes.warm_command import accelwatch
 from support.servers.fake_prometheus import FakeStore, fake_store
-from support.servers.secrets import write_secret
 
 
 @pytest.fixture
@@ -384,7 +383,7 @@ def test_a_hub_that_wants_credentials_gets_them_from_files(
     web, access, password = (tmp_path / name for name in ("web.yaml", "access.yaml", "password"))
     hashed = bcrypt.hashpw(b"secret-word", bcrypt.gensalt(4)).decode()
     web.write_text(f"basic_auth_users: {{me: '{hashed}'}}\n")
-    write_secret(password, "secret-word\n")
+    password.write_text("secret-word\n")
     access.write_text("basic_auth: {username: me, password_file: password}\n")
 
     async def main() -> list[int]:

@@ -17,7 +17,6 @@ from accelwatch.web.protection.web_config import load_protection
 from support.fleet.hub_peers import Running, agent
 from support.fleet.several_hubs import hub_of, other_machine
 from support.processes.warm_command import accelwatch
-from support.servers.secrets import write_secret
 
 Run = subprocess.CompletedProcess[str]
 
@@ -202,7 +201,7 @@ def test_each_hub_gets_its_own_token_and_no_other(tmp_path: Path) -> None:
     web, password = tmp_path / "web.yaml", tmp_path / "password"
     hashed = bcrypt.hashpw(b"secret-word", bcrypt.gensalt(4)).decode()
     web.write_text(f"basic_auth_users: {{me: '{hashed}'}}\n")
-    write_secret(password, "secret-word\n")
+    password.write_text("secret-word\n")
     access, none = tmp_path / "access.yaml", tmp_path / "none.yaml"
     access.write_text("basic_auth: {username: me, password_file: password}\n")
     none.write_text("{}\n")

@@ -22,7 +22,6 @@ from support.fleet.several_hubs import hub_of
 from support.incidents.remedy_documents import page as remedies
 from support.processes.idle_loop import IdleClock
 from support.servers.ports import free_port
-from support.servers.secrets import write_secret
 
 TOKEN = "0123456789abcdef0123456789abcdef"
 
@@ -101,7 +100,7 @@ def test_a_hub_without_a_page_is_left_out_of_it(tmp_path: Path) -> None:
 def test_a_wrong_token_is_reported_without_the_token(tmp_path: Path) -> None:
     async def main() -> None:
         wrong = tmp_path / "wrong.token"
-        write_secret(wrong, "a-wrong-secret\n")
+        wrong.write_text("a-wrong-secret\n")
         async with (
             agent() as one,
             hub_of(

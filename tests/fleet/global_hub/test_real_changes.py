@@ -18,7 +18,6 @@ from support.fleet.global_hubs import following_hubs, until_fleet
 from support.fleet.hub_peers import Running, agent
 from support.fleet.several_hubs import hub_of
 from support.machines import composed as machines
-from support.servers.secrets import write_secret
 
 PASSWORD = "correct horse"
 ANA: dict[str, Any] = {"headers": basic("ana", PASSWORD)}
@@ -35,7 +34,7 @@ async def over(folder: Path, role: Role) -> AsyncIterator[tuple[Running, Running
     """(a hub over a real one, the real one, which lets the first do what `role` allows)."""
     (folder / "rules.yaml").write_text(LOST)
     (folder / "state").mkdir()
-    write_secret(folder / "password", PASSWORD)
+    (folder / "password").write_text(PASSWORD)
     rules = RuleSettings(files=(str(folder / "rules.yaml"),), interval_s=0.1)
     below = Protection(users={"upper": HASH}, roles={"upper": role})
     auth = BasicAuth(username="upper", password_file=str(folder / "password"))

@@ -17,7 +17,6 @@ from accelwatch.fleet.target import Target, targets_of
 from accelwatch.fleet.targets.settings import HttpSd, Targets
 from accelwatch.fleet.targets.watch import merged
 from support.fleet.hub_peers import served_hub
-from support.servers.secrets import write_secret
 
 FAST = Scrape(timeout_s=0.5, max_backoff_s=0.1, interval_s=0.1)
 
@@ -60,7 +59,7 @@ async def listener() -> AsyncIterator[Listener]:
 
 
 def token(folder: Path, word: str) -> Authorization:
-    write_secret(folder / word, f"{word}\n")
+    (folder / word).write_text(f"{word}\n")
     return Authorization(credentials_file=str(folder / word))
 
 

@@ -16,7 +16,6 @@ from accelwatch.fleet.target import targets_of
 from accelwatch.web.protection.web_config import load_protection
 from support.fleet.hub_peers import agent, hub
 from support.servers.certificate_authority import Authority
-from support.servers.secrets import write_secret
 
 FAST = Scrape(timeout_s=0.5, max_backoff_s=0.1, interval_s=0.1)
 
@@ -34,7 +33,7 @@ def _protection(folder: Path, text: str) -> Path:
 def test_tls_token_and_client_certificate(tmp_path: Path, authority: Authority) -> None:
     server, client = authority.issue("server", "n1"), authority.issue("client")
     token = tmp_path / "token"
-    write_secret(token, "a-long-enough-token-1234\n")
+    token.write_text("a-long-enough-token-1234\n")
     web = _protection(
         tmp_path,
         f"tls_server_config:\n  cert_file: {server[0]}\n  key_file: {server[1]}\n"
@@ -77,7 +76,7 @@ def test_basic_auth_is_sent(tmp_path: Path) -> None:
     import bcrypt
 
     password = tmp_path / "password"
-    write_secret(password, "secret-word")
+    password.write_text("secret-word")
     hashed = bcrypt.hashpw(b"secret-word", bcrypt.gensalt(4)).decode()
     web = _protection(tmp_path, f"basic_auth_users:\n  hub: '{hashed}'\n")
     basic = BasicAuth(username="hub", password_file=str(password))
@@ -124,7 +123,7 @@ def test_a_name_that_a_server_may_have_is_taken(name: str | None) -> None:
 
 def test_no_secret_is_in_what_a_ticket_shows_of_itself(tmp_path: Path) -> None:
     secret = tmp_path / "token"
-    write_secret(secret, "hunter2")
+    secret.write_text("hunter2")
     access = Access(Scrape(authorization=Authorization(credentials_file=str(secret))))
     ticket = asyncio.run(access.ticket())
     assert ticket.headers == {"Authorization": "Bearer hunter2"}
@@ -197,7 +196,7 @@ def test_a_secret_that_changes_is_shown_after_ten_seconds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     secret = tmp_path / "token"
-    write_secret(secret, "first")
+    secret.write_text("first")
     now = [1000.0]
     monkeypatch.setattr(access, "time", SimpleNamespace(monotonic=lambda: now[0]))
     own = Access(Scrape(authorization=Authorization(credentials_file=str(secret))))
@@ -207,6 +206,6 @@ def test_a_secret_that_changes_is_shown_after_ten_seconds(
         return asyncio.run(own.ticket()).headers["Authorization"]
 
     assert shown_at(1000.0) == "Bearer first"
-    write_secret(secret, "the second")
+    secret.write_text("the second")
     assert shown_at(1010.0) == "Bearer first"
     assert shown_at(1010.1) == "Bearer the second"

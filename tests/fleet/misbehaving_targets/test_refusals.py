@@ -25,7 +25,6 @@ from fleet.misbehaving_targets.misbehaving import (
 )
 from fleet.misbehaving_targets.short_waits import FAST, START, simulation, ward
 from support.servers.certificate_authority import Authority
-from support.servers.secrets import write_secret
 
 
 def _server(pair: tuple[Path, Path]) -> ssl.SSLContext:
@@ -133,7 +132,7 @@ def _admitting(allowed: str, behaviour: Behaviour) -> Behaviour:
 
 def test_a_password_that_is_mended_in_its_file_is_used_at_once(tmp_path: Path) -> None:
     file = tmp_path / "password"
-    write_secret(file, "old-word\n")
+    file.write_text("old-word\n")
     basic = BasicAuth(username="hub", password_file=str(file))
     scrape = msgspec.structs.replace(FAST, basic_auth=basic)
     new = f"Basic {base64.b64encode(b'hub:new-word').decode()}"
@@ -148,10 +147,10 @@ def test_a_password_that_is_mended_in_its_file_is_used_at_once(tmp_path: Path) -
             ):
                 await running.fails(bad.address, "credentials", "401", "credentials")
                 await running.all_well()
-                write_secret(file, "")  # as a file is for a moment that is written in place
+                file.write_text("")  # as a file is for a moment that is written in place
                 await running.until(lambda: str(file) in str(running.source(bad.address).fault))
                 await running.all_well()
-                write_secret(file, "new-word\n")
+                file.write_text("new-word\n")
                 await running.mended(bad.address)
                 assert not any(b"new-word" in head for head in bad.heads)
 
@@ -172,7 +171,7 @@ def test_a_token_file_that_is_not_there_yet(tmp_path: Path) -> None:
             ):
                 await running.fails(bad.address, "credentials", str(file), "No such file")
                 assert bad.requests == []
-                write_secret(file, "a-word\n")
+                file.write_text("a-word\n")
                 await running.mended(bad.address)
 
     asyncio.run(main())
@@ -227,7 +226,7 @@ def test_a_target_that_requested_a_pause_is_read_again(form: str) -> None:
 def test_a_redirect_is_never_followed(tmp_path: Path, code: int) -> None:
     """Not even to another path of the target, and never with its credentials."""
     token = tmp_path / "token"
-    write_secret(token, "a-word")
+    token.write_text("a-word")
     scrape = msgspec.structs.replace(FAST, authorization=Authorization(credentials_file=str(token)))
 
     async def main() -> None:

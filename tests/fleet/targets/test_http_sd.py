@@ -23,7 +23,6 @@ from accelwatch.fleet.targets.rules import Rules
 from accelwatch.fleet.targets.settings import HttpSd
 from support.fleet.target_discovery import finding
 from support.servers.certificate_authority import Authority
-from support.servers.secrets import write_secret
 
 GROUPS = [
     {"targets": ["n[1-2]:9877"], "labels": {"rack": "r1", "__meta_pool": "a"}},
@@ -202,7 +201,7 @@ def test_credentials_and_certificates_are_those_of_the_section(
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
     secret = tmp_path / "secret"
-    write_secret(secret, "hunter2\n")
+    secret.write_text("hunter2\n")
 
     async def main() -> None:
         answer = Answer()

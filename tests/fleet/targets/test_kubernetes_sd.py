@@ -21,7 +21,6 @@ from accelwatch.fleet.targets.settings import KubernetesSd
 from support.fleet.target_discovery import Finding, finding
 from support.servers.certificate_authority import Authority
 from support.servers.fake_kubernetes import Cluster, end, node, pod, served, slice_
-from support.servers.secrets import write_secret
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +43,7 @@ class Account:
         self.tls.load_cert_chain(certificate, key)
 
     def token(self, text: str) -> None:
-        write_secret(self.folder / "token", text)
+        (self.folder / "token").write_text(text)
 
     @contextlib.asynccontextmanager
     async def watching(

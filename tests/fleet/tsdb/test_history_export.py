@@ -14,7 +14,6 @@ from accelwatch.archive.history.summary import summary
 from accelwatch.cli.startup.app import build
 from accelwatch.fleet.archive.export import Export
 from accelwatch.fleet.tsdb.settings import Store
-from support.servers.secrets import write_secret
 
 
 @pytest.mark.parametrize("kind", ["prometheus", "victoria"])
@@ -58,7 +57,7 @@ def test_a_store_becomes_an_archive(
 async def _by_the_command(url: str, start: float, end: float, folder: Path) -> None:
     """The same archive, and what rules say of it."""
     secret = folder / "password"
-    write_secret(secret, "open sesame")
+    secret.write_text("open sesame", encoding="utf-8")
     span = ["--from", f"{start:.0f}", "--to", f"{end:.0f}", "--interval", "1s"]
     shown = ["--user", "amy", "--password-file", str(secret)]
     export = ["history", "export", "--prometheus", url, "-o", str(folder / "b"), *span, *shown]

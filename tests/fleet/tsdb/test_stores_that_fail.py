@@ -13,7 +13,6 @@ from accelwatch.fleet.tsdb.settings import RemoteWrite, Store
 from support.fleet.hub_peers import Running
 from support.servers.certificate_authority import Authority
 from support.servers.fake_prometheus import FakeStore, fake_store, soon
-from support.servers.secrets import write_secret
 
 
 def reading(url: str, **more: Any) -> Store:
@@ -250,7 +249,7 @@ def test_answers_that_make_no_sense(start_hub: Any) -> None:
 def test_prefix_tenant_and_credentials(start_hub: Any, tmp_path: Path) -> None:
     async def main() -> None:
         secret, region = tmp_path / "password", tmp_path / "region"
-        write_secret(secret, "hunter2\n")
+        secret.write_text("hunter2\n")
         region.write_text("eu-1\n")
         async with fake_store() as store:
             store.gpu(node="n1", instance="a:9400", job="dcgm")
@@ -286,7 +285,7 @@ def test_store_and_receiver_by_tls_with_a_token(start_hub: Any, tmp_path: Path) 
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificate, key)
     token = tmp_path / "token"
-    write_secret(token, "s3cret")
+    token.write_text("s3cret")
 
     async def main() -> None:
         bearer = Authorization(credentials_file=str(token))

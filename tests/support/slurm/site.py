@@ -19,7 +19,6 @@ from accelwatch_lab.cluster.slurm.controller import SlurmError
 from support.machines.nvml_stand_ins import NvmlScenario
 from support.servers.agent_processes import AgentProcess
 from support.servers.certificate_authority import Authority
-from support.servers.secrets import write_secret
 from support.slurm.lab_cluster import WorkingSlurm, until
 
 RULES = """\
@@ -116,7 +115,7 @@ class SlurmSite:
         web = self.folder / "web.yaml"
         digest = bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(4)).decode()
         web.write_text(_WEB.format(cert=certificate, key=key, digest=digest))
-        write_secret(self.password_file, PASSWORD)
+        self.password_file.write_text(PASSWORD)
         for number, node in enumerate(self.nodes):
             folder = self.folder / node
             folder.mkdir()

@@ -11,7 +11,6 @@ from accelwatch.base.errors import ConfigError
 from accelwatch.fleet.follow.access import Access
 from accelwatch.fleet.scrape_settings import Authorization, BasicAuth, Scrape
 from accelwatch.system.files.secret_file import read_secret
-from support.servers.secrets import write_secret
 
 NOBODY = 54321
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
@@ -19,7 +18,10 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files
 
 @pytest.fixture
 def secret(tmp_path: Path) -> Path:
-    return write_secret(tmp_path / "secret", "hunter2\n")
+    path = tmp_path / "secret"
+    path.write_text("hunter2\n")
+    path.chmod(0o600)
+    return path
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o602])

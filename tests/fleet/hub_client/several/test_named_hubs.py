@@ -6,7 +6,6 @@ import pytest
 
 from accelwatch.base.errors import UsageError
 from accelwatch.fleet.hub_client.several.named_hubs import hub_endpoints
-from support.servers.secrets import write_secret
 
 
 def names(*urls: str) -> list[str]:
@@ -51,7 +50,7 @@ def test_the_same_hub_twice_is_refused() -> None:
 def test_one_file_is_for_all_and_several_are_one_each(tmp_path: Path) -> None:
     files = []
     for user in ("ada", "bob"):
-        write_secret(tmp_path / "password", "secret\n")
+        (tmp_path / "password").write_text("secret\n")
         file = tmp_path / f"{user}.yaml"
         file.write_text(f"basic_auth: {{username: {user}, password_file: password}}\n")
         files.append(file)

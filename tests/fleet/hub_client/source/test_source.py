@@ -23,7 +23,6 @@ from support.fleet.hub_sources import follow, running, shown, ticked, trouble, u
 from support.machines import composed as machines
 from support.processes.idle_loop import IdleClock
 from support.servers.certificate_authority import Authority
-from support.servers.secrets import write_secret
 
 
 def test_devices_come_with_their_node_and_values() -> None:
@@ -269,7 +268,7 @@ def test_credentials_and_certificates_come_from_files(tmp_path: Path) -> None:
         f"tls_server_config: {{cert_file: {certificate}, key_file: {key}}}\n"
         f"basic_auth_users: {{me: '{hashed}'}}\n"
     )
-    write_secret(password, "secret-word\n")
+    password.write_text("secret-word\n")
     access.write_text(
         "basic_auth: {username: me, password_file: password}\n"
         f"tls_config: {{ca_file: {authority.file.name}}}\n"
