@@ -46,8 +46,7 @@ def test_a_pod_that_no_controller_counts_is_deleted_too() -> None:
     owners = [{"kind": "Job", "name": "trainer", "uid": "j"}]
     metadata = {"name": "by-hand", "namespace": "default", "uid": "p", "ownerReferences": owners}
     spec = {"nodeName": "n1", "containers": [{"name": "main"}]}
-    pod = {"metadata": metadata, "spec": spec, "status": {"phase": "Running"}}
-    cluster.store.put(PODS, pod)
+    cluster.store.put(PODS, {"metadata": metadata, "spec": spec, "status": {"phase": "Running"}})
     JobController(cluster).round()
     (pod,) = cluster.store.objects(PODS)
     assert "deletionTimestamp" in pod["metadata"]
